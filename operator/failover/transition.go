@@ -111,7 +111,7 @@ func (c change) readiness() (Readiness, promotion.Unfit) {
 func (c change) awaitTarget() (Decision, bool) {
 	waits := c.d.then(Announce{Fence: fenceTargets(c.t)}).within(c.s.Policy.PollInterval / 4)
 	switch ready, refused := c.readiness(); ready {
-	case TargetReady:
+	default: // TargetReady
 	case TargetSilent:
 		return waits.say(TopologyTransition, VerdictWait, v1alpha1.ReasonTargetSilent, "%s is to be opened but %s", c.t.To, refused.Why), true
 	case TargetRefused:
