@@ -48,7 +48,7 @@ var stepsTold = map[string]func(explained, facts.Site) wire.ExplainedRule{
 func (x explained) target(target facts.Site) wire.ExplainedRule {
 	t, epoch := x.s.Status.Transition, x.s.Status.Epoch
 	switch ready, refused := failover.ReadinessOf(x.s, x.m); ready {
-	case failover.TargetReady:
+	default: // failover.TargetReady
 	case failover.TargetSilent:
 		return promotion.Against(promotion.RuleTarget, t.To+": "+refused.Why, v1alpha1.ReasonTargetSilent, remedy.WaitForMore)
 	case failover.TargetRefused:
