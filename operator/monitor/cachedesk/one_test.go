@@ -33,6 +33,8 @@ func TestOneWordAtATimeI22(t *testing.T) {
 		port := &counting{}
 		desk := &Desk{Port: port}
 		for epoch := range int64(9) {
+			// Also two words at once, before anybody has begun to tell the first.
+			desk.Tell(failover.Durable{ActiveSite: "east", Epoch: epoch + 1})
 			desk.Tell(failover.Durable{ActiveSite: "west", Epoch: epoch + 1})
 			time.Sleep(300 * time.Millisecond)
 		}
