@@ -3,6 +3,7 @@
 package promotion
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -41,5 +42,13 @@ func TestWhatIsSaidOfASilentVoucherI4(t *testing.T) {
 		if r := Endings[0].Explain(Ask(s, m, Candidate{Site: s.Sites[1]}, true)); tc.advice != "" && !strings.Contains(r.Remedies[0].Text, tc.advice) {
 			t.Errorf("I4: %s: %+v", name, r.Remedies)
 		}
+	}
+}
+
+// TestWhatCuresASiteIsForEveryReason: also for one that no guard of this version gives.
+func TestWhatCuresASiteIsForEveryReason(t *testing.T) {
+	g := facts.Group{Namespace: "shop", Name: "orders"}
+	if got, want := (Unfit{By: "somebody"}).Cure(g, "b"), remedy.TheSite(g, "b"); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
