@@ -94,7 +94,7 @@ func evidence(q gate.Question, a gate.Answer, outlived string) string {
 		return fmt.Sprintf("lease of %s has run out; epoch %d acknowledged by %s", x, q.Epoch, strings.Join(a.Vouchers, ", "))
 	case gate.ProofNobodyOpen:
 		return "no other site can be open"
-	default: // gate.ProofOrder
+	case gate.ProofOrder:
 	}
 	switch {
 	case x == "":
