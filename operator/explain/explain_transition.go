@@ -48,7 +48,6 @@ var stepsTold = map[string]func(explained, facts.Site) wire.ExplainedRule{
 func (x explained) target(target facts.Site) wire.ExplainedRule {
 	t, epoch := x.s.Status.Transition, x.s.Status.Epoch
 	switch ready, refused := failover.ReadinessOf(x.s, x.m); ready {
-	case failover.TargetReady:
 	case failover.TargetSilent:
 		return promotion.Against(promotion.RuleTarget, t.To+": "+refused.Why, v1alpha1.ReasonTargetSilent, remedy.WaitForMore)
 	case failover.TargetRefused:
@@ -57,6 +56,7 @@ func (x explained) target(target facts.Site) wire.ExplainedRule {
 		return promotion.Against(promotion.RuleTarget, fmt.Sprintf("%s does not acknowledge epoch %d", t.To, epoch), v1alpha1.ReasonTargetLost, remedy.New("see the log of its sidecar", remedy.SidecarLog(x.s.Group, t.To)))
 	case failover.TargetBehind:
 		return promotion.Against(promotion.RuleTarget, fmt.Sprintf("%s has not acknowledged epoch %d yet", t.To, epoch), v1alpha1.ReasonAwaitingFenceProof, remedy.Advice("wait"))
+	case failover.TargetReady:
 	}
 	return wire.ExplainedRule{Name: promotion.RuleTarget, Verdict: wire.RuleFor, Input: fmt.Sprintf("%s is fit and knows epoch %d", t.To, epoch)}
 }

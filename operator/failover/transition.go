@@ -111,7 +111,6 @@ func (c change) readiness() (Readiness, promotion.Unfit) {
 func (c change) awaitTarget() (Decision, bool) {
 	waits := c.d.then(Announce{Fence: fenceTargets(c.t)}).within(c.s.Policy.PollInterval / 4)
 	switch ready, refused := c.readiness(); ready {
-	case TargetReady:
 	case TargetSilent:
 		return waits.say(TopologyTransition, VerdictWait, v1alpha1.ReasonTargetSilent, "%s is to be opened but %s", c.t.To, refused.Why), true
 	case TargetRefused:
@@ -120,6 +119,7 @@ func (c change) awaitTarget() (Decision, bool) {
 		return targetLost(c.s, c.d, fmt.Sprintf("does not acknowledge epoch %d (%s)", c.s.Status.Epoch, c.target.Sidecar.Report.Message)), true
 	case TargetBehind:
 		return waits.say(TopologyTransition, VerdictWait, v1alpha1.ReasonAwaitingFenceProof, "%s has not acknowledged epoch %d yet", c.t.To, c.s.Status.Epoch), true
+	case TargetReady:
 	}
 	return c.d, false
 }

@@ -49,12 +49,12 @@ func Remember(s facts.Snapshot, old facts.Memory) facts.Memory {
 			m.At(site.Name).LeavingSince = OrNow(old.Of(site.Name).LeavingSince, s.Now)
 		}
 		rememberSite(s, old, &m, site)
-		if errant, known := lineage.ErrantOf(site, active, old, s); known && !errant.IsEmpty() {
-			m.At(site.Name).Diverged = errant
-		} else if set := old.Of(site.Name).Diverged; !set.IsEmpty() && !known && !lineage.IsHistory(s, site) && !lineage.IsCovered(s, site) {
+		errant, known := lineage.ErrantOf(site, active, old, s)
+		if !known && !lineage.IsHistory(s, site) && !lineage.IsCovered(s, site) {
 			// Not comparable now: what was found stays found, so that a diverged site never becomes a candidate by silence.
-			m.At(site.Name).Diverged = set
+			errant = old.Of(site.Name).Diverged
 		}
+		m.At(site.Name).Diverged = errant
 	}
 	return m
 }

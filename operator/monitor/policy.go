@@ -62,7 +62,7 @@ func orElse(d, fallback time.Duration) time.Duration {
 // noteCache asks for the cache of the site that a planned failover is to move to, as long as nothing has begun.
 func (l *loop) noteCache(group *v1alpha1.MysqlFailoverGroup, s *failover.Snapshot) {
 	to := s.Policy.PlannedTo
-	if group.Spec.Cache == nil || !group.Spec.Cache.Enabled || to == "" || s.Status.Transition != nil {
+	if group.Spec.Cache == nil || !group.Spec.Cache.Enabled || s.Status.Transition != nil {
 		return
 	}
 	for i := range s.Sites {

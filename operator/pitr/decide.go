@@ -145,9 +145,9 @@ func (l Look) condition(before *v1alpha1.PITRStatus, s State) conditions.Conditi
 		return no(l.reason(), "%s", l.why())
 	case late && h.State != wire.ArchiverArchiving:
 		return no(v1alpha1.ReasonPITRFailing, "the archiver of site %s does not take its turn (%s): look at container archiver of its pod", l.Active, h.State)
-	case st.Latest != nil && s.Lag > Grace+3*l.Interval:
+	case s.Lag > Grace+3*l.Interval:
 		return no(v1alpha1.ReasonPITRLags, "the latest point in time that can be recovered is older than it should be with an interval of %s. %s", l.Interval, l.why())
-	case st.GapCount > 0 && l.hurts(st):
+	case l.hurts(st):
 		return no(v1alpha1.ReasonPITRGap, "%s: no point after them can be recovered from a backup before them; make a backup now, with which it can again", gapText(st))
 	case st.Latest == nil:
 		return no(v1alpha1.ReasonPITRStarting, "the archive begins: nothing can be recovered from it yet")

@@ -40,7 +40,7 @@ func HoldOf(l Logs, behind, released bool) (action HoldAction, full bool) {
 	keep := behind && !full
 	switch {
 	case keep && l.Purges:
-		return HoldLogs, full
+		return HoldLogs, false
 	case !keep && !l.Purges:
 		return ReleaseLogs, full
 	}

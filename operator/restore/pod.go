@@ -74,8 +74,8 @@ func (p *Pod) DataLost() bool {
 
 // result is what the program says of its success.
 func (c Container) result() (wire.BackupResult, bool) {
-	r, err := wire.ParseBackupResult(c.message)
-	return r, err == nil && r.Reason == wire.BackupSucceeded
+	r, _ := wire.ParseBackupResult(c.message) // what is none has no reason
+	return r, r.Reason == wire.BackupSucceeded
 }
 
 // shortMax is how much is told of what a container left that is not the program's own outcome, in bytes.
@@ -114,8 +114,8 @@ var hints = map[v1alpha1.Reason]string{
 // not passed on as a reason.
 func failure(message string, exit int32) (v1alpha1.Reason, string) {
 	reason, text := v1alpha1.ReasonRestoreFailed, ""
-	r, err := wire.ParseBackupResult(message)
-	if known, ok := v1alpha1.ReasonOfBackup(r.Reason); err == nil && ok {
+	r, _ := wire.ParseBackupResult(message) // what is none has no reason
+	if known, ok := v1alpha1.ReasonOfBackup(r.Reason); ok {
 		reason, text = known, r.Message
 	}
 	if text == "" {

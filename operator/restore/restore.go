@@ -200,7 +200,7 @@ func (d Decision) complete(l Look) Decision {
 		}
 	}
 	finished := metav1.Time{Time: l.Now.UTC().Truncate(time.Second)}
-	if at := l.Pod.Load.Until; !at.IsZero() && st.StartedAt != nil && at.After(st.StartedAt.Time) {
+	if at := l.Pod.Load.Until; st.StartedAt != nil && at.After(st.StartedAt.Time) {
 		finished = metav1.Time{Time: at.UTC().Truncate(time.Second)}
 	}
 	message := fmt.Sprintf("site %s has the data of backup %s from %s", st.Site, st.Backup, st.Location)
