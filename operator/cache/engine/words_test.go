@@ -30,6 +30,7 @@ func TestAnnouncementsAreRead(t *testing.T) {
 		refused bool
 	}{
 		"an announcement in two parts":        {[]string{"$20000", "00\r\n"}, true},
+		"a word in two parts":                 {[]string{"+O", "K\r\n"}, false},
 		"after a text in parts":               {[]string{"$10\r\n", "01234", "56789\r\n", refused}, true},
 		"inside of a text it is data":         {[]string{"$12\r\n" + refused + "\n\r\n+OK\r\n"}, false},
 		"after no text":                       {[]string{"$-1\r\n" + refused}, true},
