@@ -198,7 +198,7 @@ func traffic(s Snapshot, d Decision, to Pod) Decision {
 // unroute has the Service follow the labels again once they have been right for a while. Clients that reached the old master
 // through a node that was late are cut.
 func unroute(s Snapshot, d Decision, active Pod) Decision {
-	if s.Route == ByLabels || s.Route == NoRoute || len(d.Actions) > 0 {
+	if s.Route == ByLabels || len(d.Actions) > 0 {
 		return d
 	}
 	if left := routed - s.Now.Sub(active.TrafficOnAt); left > 0 {
@@ -206,7 +206,7 @@ func unroute(s Snapshot, d Decision, active Pod) Decision {
 	}
 	d = d.do(Route{ByLabels})
 	if last := s.Status.Last; last != nil && last.To == active.Site {
-		if from := s.Pod(last.From); from.Site != active.Site && from.Reachable && from.Role == v1alpha1.CacheReplica {
+		if from := s.Pod(last.From); from.Reachable && from.Role == v1alpha1.CacheReplica {
 			d = d.do(CutClients{from.Site})
 		}
 	}

@@ -56,15 +56,17 @@ func budget(s Snapshot) time.Duration {
 // hands over to the cache there, if that can take over.
 func redirected(s Snapshot, t Transition) (Transition, bool) {
 	target := s.Pod(s.Home())
-	if s.Home() == "" || s.Home() == t.To || s.MySQL.Epoch == t.Epoch || !eligible(target) {
+	if s.Home() == t.To || s.MySQL.Epoch == t.Epoch || !eligible(target) {
 		return t, false
 	}
 	next := Transition{Kind: v1alpha1.CacheMoveHome, From: t.From, To: target.Site}
 	if to := s.Pod(t.To); to.Master() || target.Site == t.From {
 		next.From = t.To
 	}
-	if from := s.Pod(next.From); from.Master() && !target.Master() && !target.Follows(from.Site) {
-		return t, false // it would only be given up again; the way home is looked for once this move is over
+	if from := s.Pod(next.From); from.Master() && !target.Follows(from.Site) {
+		// It would only be given up again, and one that is a master beside this one has nothing of what this one holds. The way home is looked
+		// for once this move is over.
+		return t, false
 	}
 	switch {
 	case s.MySQL.Moving && s.MySQL.Kind == v1alpha1.FailoverPlanned:
@@ -80,7 +82,7 @@ func redirected(s Snapshot, t Transition) (Transition, bool) {
 func settle(s Snapshot, d Decision, from, to Pod) Decision {
 	t := *s.Status.Transition
 	d = traffic(s, d, to)
-	cut := from.Site == "" || from.Site == to.Site || !from.Reachable || !from.CutAt.Before(t.StartedAt.Time) || age(s) > cutMost
+	cut := from.Site == to.Site || !from.Reachable || !from.CutAt.Before(t.StartedAt.Time) || age(s) > cutMost
 	if from.Site != to.Site && from.Reachable && from.Role == v1alpha1.CacheMaster {
 		d = d.do(Follow{from.Site, to.Site})
 	}
@@ -109,18 +111,14 @@ func (d Decision) end(s Snapshot, to Pod) Decision {
 
 // record says how the master changed.
 func (d Decision) record(s Snapshot, t Transition, to Pod) Decision {
-	from := t.From
-	if from == "" && s.Status.ActiveSite != to.Site {
-		from = s.Status.ActiveSite
-	}
-	p := Promotion{At: metav1.NewMicroTime(s.Now), Kind: t.Kind, Epoch: t.Epoch, From: from, To: t.To, Method: t.Method, SessionsPreserved: t.Reason == "", Reason: t.Reason}
+	p := Promotion{At: metav1.NewMicroTime(s.Now), Kind: t.Kind, Epoch: t.Epoch, From: t.From, To: t.To, Method: t.Method, SessionsPreserved: t.Reason == "", Reason: t.Reason}
 	p.TookMillis = max(0, s.Now.Sub(t.StartedAt.Time).Milliseconds())
-	if off := s.Pod(t.From).TrafficOffAt; !to.TrafficOnAt.IsZero() && off.After(t.StartedAt.Time) && to.TrafficOnAt.After(off) {
+	if off := s.Pod(t.From).TrafficOffAt; off.After(t.StartedAt.Time) && to.TrafficOnAt.After(off) {
 		p.At, p.TookMillis = metav1.NewMicroTime(to.TrafficOnAt), to.TrafficOnAt.Sub(off).Milliseconds()
 	}
 	p.Message = lossMessage(t)
 	d.Status.Last = &p
-	if t.Kind == v1alpha1.CacheMoveOnly && from != t.To {
+	if t.Kind == v1alpha1.CacheMoveOnly && t.From != t.To {
 		d.Memory.OnlyAt = s.Now
 	}
 	if p.SessionsPreserved {
@@ -140,7 +138,7 @@ func lossMessage(t Transition) string {
 
 // handOver has the old master, which answers, hand its role over with every key.
 func handOver(s Snapshot, d Decision, from, to Pod) Decision {
-	fit, left := to.Follows(from.Site), budget(s)-age(s)
+	fit, left := to.Follows(from.Site) && !to.Removed, budget(s)-age(s)
 	emergency := s.Status.Transition.Kind == v1alpha1.CacheMoveEmergency
 	d.Memory.HungSince = time.Time{}
 	switch {
@@ -150,12 +148,13 @@ func handOver(s Snapshot, d Decision, from, to Pod) Decision {
 		if !emergency {
 			d = d.do(Arrive{to.Site})
 		}
-		return d.do(TakeOver{from.Site, to.Site, left}, CutClients{from.Site}, TrafficOff{from.Site}, TrafficOn{to.Site}, Label{from.Site, v1alpha1.CacheReplica}).within(time.Millisecond)
+		d = d.do(TakeOver{from.Site, to.Site, left}, CutClients{from.Site}).clear(s, from, to)
+		return d.do(TrafficOn{to.Site}, Label{from.Site, v1alpha1.CacheReplica}).within(time.Millisecond)
 	case fit && emergency:
-		return d.lose(s, v1alpha1.ReasonCacheTakeOverFailed)
+		return d.promote(s, v1alpha1.ReasonCacheTakeOverFailed)
 	case fit:
 		return d.giveUp(s, from, to, "it did not take over within "+budget(s).String())
-	case emergency && left >= leastBudget && to.Exists:
+	case emergency && left >= leastBudget && to.Exists && !to.Removed:
 		// The site is given up; its clients must not write to it any longer than they have to.
 		if s.Route != ByLabels {
 			d = d.do(Route{ByLabels})
@@ -198,18 +197,16 @@ func without(s Snapshot, d Decision, from, to Pod) Decision {
 	if patient && age(s) < budget(s) {
 		return d // one lost answer must not cost the sessions
 	}
-	better, found := best(s, from.Site)
+	better, found := best(s)
 	switch {
-	case !found && !eligible(to):
+	case !found:
 		d.Keep = false
 		return d.say(false, v1alpha1.ReasonCacheNoMaster, "no cache answers that could be the master%s", trouble(to)).within(restless)
-	case found && (!eligible(to) || to.Keys == 0 && better.Keys > 0):
+	case !eligible(to) || to.Keys == 0 && better.Keys > 0:
 		t.To = better.Site
 		return d.begin(s, t)
-	case t.Method == v1alpha1.CacheByTakeOver:
-		return d.lose(s, v1alpha1.ReasonCacheMasterSilent)
 	}
-	return d.promote(s, t.Reason)
+	return d.promote(s, v1alpha1.ReasonCacheMasterSilent)
 }
 
 // targetRestarted is for a target whose process is another one than that which was meant: it is no replica of anything any more.
@@ -227,32 +224,30 @@ func targetRestarted(s Snapshot, d Decision, from, to Pod) Decision {
 	return d.begin(s, t)
 }
 
-// lose promotes the target although keys are lost, for a reason that is durable first.
-func (d Decision) lose(s Snapshot, why Reason) Decision {
-	t := *s.Status.Transition
-	t.Method, t.Reason = v1alpha1.CacheByPromotion, why
-	d.Status.Transition, d.Persist = &t, true
-	s.Status = d.Status
-	return d.promote(s, why)
-}
-
-// promote makes the target the master without the old one, which follows if it answers.
+// promote makes the target the master without the old one, which follows if it answers. That there was to be a take-over and
+// there is none, and why keys are lost by that, is durable first.
 func (d Decision) promote(s Snapshot, why Reason) Decision {
 	t := *s.Status.Transition
-	if t.Method == v1alpha1.CacheByTakeOver || t.Reason != why {
+	if t.Method == v1alpha1.CacheByTakeOver {
 		t.Method, t.Reason = v1alpha1.CacheByPromotion, why
 		d.Status.Transition, d.Persist = &t, true
 	}
 	from := s.Pod(t.From)
-	d = d.do(Route{t.To})
-	for _, p := range s.Pods {
-		if p.Site != t.To && (p.Traffic || p.Site == from.Site && p.Exists) {
-			d = d.do(TrafficOff{p.Site})
-		}
-	}
+	d = d.do(Route{t.To}).clear(s, from, s.Pod(t.To))
 	d = d.do(Promote{t.To}, TrafficOn{t.To})
 	if from.Reachable && from.Site != t.To {
 		d = d.do(Follow{from.Site, t.To}, CutClients{from.Site})
 	}
 	return d.within(time.Millisecond)
+}
+
+// clear takes the traffic from everybody but the new master: from the old one, and from one before that which has it still because MySQL
+// has gone on in the middle of a move.
+func (d Decision) clear(s Snapshot, from, to Pod) Decision {
+	for _, p := range s.Pods {
+		if p.Site != to.Site && (p.Traffic || p.Site == from.Site && p.Exists) {
+			d = d.do(TrafficOff{p.Site})
+		}
+	}
+	return d
 }

@@ -20,7 +20,7 @@ func restarted(s Snapshot, _ *Decision) (Transition, bool) {
 		return Transition{}, false
 	}
 	t := Transition{Kind: v1alpha1.CacheMoveOnly, From: active.Site, To: active.Site, Method: v1alpha1.CacheByRestart, Reason: v1alpha1.ReasonCacheMasterRestarted}
-	if holder, found := best(s, active.Site); found && holder.Keys > 0 && active.Keys == 0 && s.Policy.Held == "" {
+	if holder, _ := best(s); holder.Keys > 0 && active.Keys == 0 && s.Policy.Held == "" {
 		t.To, t.Method = holder.Site, v1alpha1.CacheByPromotion
 	}
 	return t, true
@@ -53,7 +53,7 @@ func planned(s Snapshot, d *Decision) (Transition, bool) {
 		return Transition{}, false // it has followed, and is elsewhere for another reason since
 	}
 	if still := s.Now.Sub(orNow(d.Memory.StillSince, s.Now)); s.MySQL.Moving || still < afterMySQL {
-		d.Keep = d.Keep || active.Master() // nobody has to be told that it follows in a moment
+		d.Keep = true // nobody has to be told that it follows in a moment; of a master that does not answer, keep tells
 		*d = d.within(max(afterMySQL-still, hurry))
 		return Transition{}, false
 	}
@@ -75,7 +75,7 @@ func stays(s Snapshot, d *Decision, active, target Pod) {
 // instead has the target take the place of a master that does not answer, or, if it has no data and another one has, that one.
 func instead(s Snapshot, d *Decision, t Transition) Transition {
 	to := s.Pod(t.To)
-	if better, found := best(s, t.From); found && (!eligible(to) || to.Keys == 0 && better.Keys > 0) {
+	if better, found := best(s); found && (!eligible(to) || to.Keys == 0 && better.Keys > 0) {
 		to, d.Memory.FailedEpoch = better, s.MySQL.Epoch
 	}
 	if eligible(to) {
@@ -99,7 +99,7 @@ func away(s Snapshot, d *Decision) (Transition, bool) {
 	switch {
 	case active.Master() || s.Now.Sub(orNow(since, s.Now)) < patience || s.Policy.Held != "":
 		return Transition{}, false
-	case !lately.IsZero() && s.Now.Sub(lately) < onlyCooldown:
+	case s.Now.Sub(lately) < onlyCooldown:
 		return Transition{}, false // two that fail in turn would otherwise pass the role to and fro
 	}
 	to, found := best(s)
@@ -142,12 +142,12 @@ func requested(s Snapshot, d *Decision) (Transition, bool) {
 // leaving is for a master whose pod is about to go.
 func leaving(s Snapshot, d *Decision) (Transition, bool) {
 	active := s.Pod(s.Status.ActiveSite)
-	if active.Leaving == "" && !active.Removed || !active.Master() || s.MySQL.Moving || !d.Memory.FailedAt.IsZero() && s.Now.Sub(d.Memory.FailedAt) < leavingRetry {
+	if active.Leaving == "" && !active.Removed || !active.Master() || s.MySQL.Moving || s.Now.Sub(d.Memory.FailedAt) < leavingRetry {
 		return Transition{}, false
 	}
 	var fit []Pod
 	for _, p := range s.Pods {
-		if p.Site != active.Site && p.Leaving == "" && !p.Removed && p.Follows(active.Site) {
+		if p.Leaving == "" && !p.Removed && p.Follows(active.Site) {
 			fit = append(fit, p)
 		}
 	}
@@ -163,13 +163,13 @@ func home(s Snapshot, d *Decision) (Transition, bool) {
 	active, to := s.Pod(s.Status.ActiveSite), s.Pod(s.Home())
 	last, linked := s.Status.Last, d.Memory.of(to.Site).LinkedSince
 	switch {
-	case s.Home() == "" || to.Site == active.Site || s.MySQL.Moving || s.Policy.Held != "":
+	case s.MySQL.Moving || s.Policy.Held != "":
 		return Transition{}, false
 	case !active.Master() || !to.Follows(active.Site) || to.Leaving != "" || to.Removed || s.Now.Sub(orNow(linked, s.Now)) < homeSettled:
 		return Transition{}, false
 	case s.Now.Sub(orNow(d.Memory.StillSince, s.Now)) < homeSettled:
 		return Transition{}, false // another move may follow, and endpoints of MySQL change for some seconds
-	case !d.Memory.FailedAt.IsZero() && s.Now.Sub(d.Memory.FailedAt) < homeRetry:
+	case s.Now.Sub(d.Memory.FailedAt) < homeRetry:
 		return Transition{}, false
 	case last != nil && last.Kind == v1alpha1.CacheMoveRequested && last.To == active.Site && last.Epoch == s.MySQL.Epoch:
 		return Transition{}, false // a person put it there; it follows MySQL again when that moves
@@ -187,8 +187,8 @@ func (d *Decision) failed(s Snapshot, message string) {
 func eligible(p Pod) bool { return p.Reachable && !p.Loading && !p.Removed }
 
 // best is the cache that keeps the most: one with data before one without, a master before a replica, then the one that received the most.
-func best(s Snapshot, but ...string) (Pod, bool) {
-	fit := slices.DeleteFunc(slices.Clone(s.Pods), func(p Pod) bool { return !eligible(p) || slices.Contains(but, p.Site) })
+func best(s Snapshot) (Pod, bool) {
+	fit := slices.DeleteFunc(slices.Clone(s.Pods), func(p Pod) bool { return !eligible(p) })
 	if len(fit) == 0 {
 		return Pod{}, false
 	}

@@ -5,6 +5,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -61,8 +62,8 @@ func (c *Client) cutByNumber(ctx context.Context) error {
 // clients than a list may hold. That cuts replicas too, which come back, and this connection, whose answer may be lost.
 func (c *Client) cutByAddress(ctx context.Context) error {
 	_, err := c.do(ctx, "CLIENT", "KILL", "LADDR", c.target.Addr)
-	if err != nil && ctx.Err() == nil && !says(err, "err ") {
-		return nil // no answer: this connection was among them
+	if ctx.Err() == nil && !errors.Is(err, os.ErrDeadlineExceeded) && !says(err, "err ") {
+		return nil // it did so, or did not answer: then this connection was among them
 	}
 	return err
 }

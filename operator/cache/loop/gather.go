@@ -213,10 +213,7 @@ func (l *loop) leaving(ctx context.Context, pod *corev1.Pod) string {
 		return why
 	}
 	node := &corev1.Node{}
-	if pod.Spec.NodeName == "" || l.m.Client.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, node, client.UnsafeDisableDeepCopy) != nil {
-		return ""
-	}
-	if node.Spec.Unschedulable {
+	if l.m.Client.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, node, client.UnsafeDisableDeepCopy) == nil && node.Spec.Unschedulable {
 		return "node " + node.Name + " is cordoned"
 	}
 	return ""

@@ -32,7 +32,7 @@ func (l *loop) perform(ctx context.Context, k look) error {
 			return errors.Join(append(late, fmt.Errorf("%s: the look it rests on is %s old; looking again", a, old.Round(time.Millisecond)))...)
 		}
 		aside := asideOf(a)
-		if aside != "" && bad[aside] {
+		if bad[aside] {
 			continue
 		}
 		began := time.Now()

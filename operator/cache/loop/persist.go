@@ -99,7 +99,7 @@ func (l *loop) apply(ctx context.Context, live *v1alpha1.MysqlFailoverGroup, sta
 	}
 	fields := map[string]any{}
 	for _, key := range []string{"cache", "conditions"} {
-		if value, has := all[key]; has && value != nil {
+		if value := all[key]; value != nil {
 			fields[key] = value
 		}
 	}

@@ -104,7 +104,7 @@ func (l *loop) arrive(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s
 	began, heard := time.Now(), false
 	for ctx.Err() == nil && time.Since(began) < arriveMost && (heard || time.Since(began) < arriveBlind) {
 		run, err := l.reached(ctx, target)
-		if err == nil && run == to.info.Run {
+		if run == to.info.Run {
 			return
 		}
 		heard = heard || err == nil

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cache
+
+import "testing"
+
+// Moves that are under way.
+func TestLooksAtMoves(t *testing.T) {
+	const (
+		planned   = "move Planned east west TakeOver - 3 w1 "
+		emergency = "move Emergency east west TakeOver - 3 w1 "
+		earlier   = "move Planned east west TakeOver - 4 w1 100ms"
+		ended     = "mysql west epoch=3; see west master; see east replica=west; see south replica=west; quit east; traffic west; label west master; label east replica; "
+
+		goesOn  = "as before CacheMoving; route to west; await connections at west; take over east -> west within 1.9s; cut clients of east; traffic off east; traffic on west; label east replica; next 1ms"
+		givenUp = "as before AsExpected; active east e1; event CacheMoveFailed; failed in 3; next 1ms"
+		back    = " west>east TakeOver; cut clients of west; event CacheMoveFailed; failed in 3; next 1ms" // clients may have come by then
+		toSouth = "cut clients of east; traffic off east; traffic on south; label east replica; next 1ms"
+		silent  = "; route to west; traffic off east; promote west; traffic on west; next 1ms"
+	)
+	runLooks(t, []look{
+		{name: "the target is silent", given: "see west silent run=; " + planned + "1s", want: givenUp, says: "it has not caught up"},
+		{name: "the target began again", given: "see west run=w2; " + planned + "1s", want: "as before CacheMoving; Planned" + back, says: "its process began again"},
+		{name: "a restarted master restarts once more", given: "see east run=e3; move CacheOnly east east Restart CacheMasterRestarted 3 e2 100ms",
+			want: "as before AsExpected; active east e3; event CacheSessionsLost; record CacheOnly east>east Restart CacheMasterRestarted; next 1ms"},
+		{name: "a promotion to one that is silent by now", given: "see west silent; move CacheOnly east west Promotion CacheMasterSilent 3 w1 1s", want: givenUp},
+
+		{name: "MySQL fails over once more to the same site", given: "mysql west epoch=5 Emergency; " + earlier, want: goesOn},
+		{name: "MySQL fails over to where no cache answers", given: "mysql south epoch=5 Emergency; see south silent; " + earlier, want: goesOn},
+		{name: "MySQL fails over to where no cache answers, and the old one is silent", given: "mysql south epoch=5 Emergency; see south silent; see east silent; " + earlier,
+			want: "as before CacheMoving; next 100ms"},
+		{name: "MySQL fails over to where the cache has not caught up", given: "mysql south epoch=5 Emergency; see south down; " + earlier, want: goesOn},
+		{name: "MySQL is elsewhere under the epoch of the move", given: "mysql south epoch=4 Emergency; " + earlier, want: goesOn},
+		{name: "MySQL is nowhere", given: "mysql south epoch=5 Emergency; nohome; " + earlier, want: goesOn},
+		{name: "MySQL fails over to a third site", given: "mysql south epoch=5 Emergency; " + earlier,
+			want: "as before CacheMoving; Emergency east>south TakeOver; route to south; take over east -> south within 3s; " + toSouth},
+		{name: "MySQL moves on to a third site", given: "mysql south epoch=5 Planned; " + earlier,
+			want: "as before CacheMoving; Planned east>south TakeOver; route to south; await connections at south; take over east -> south within 2s; " + toSouth},
+		{name: "MySQL has failed over to a third site", given: "mysql south epoch=5 Emergency done; " + earlier,
+			want: "as before CacheMoving; Home east>south TakeOver; route to south; await connections at south; take over east -> south within 2s; " + toSouth},
+		{name: "MySQL has moved to a third site", given: "mysql south epoch=5 Planned done; " + earlier,
+			want: "as before CacheMoving; Home east>south TakeOver; route to south; await connections at south; take over east -> south within 2s; " + toSouth},
+		{name: "MySQL has moved on, and the target has taken over", given: "see west master; see east replica=west; see south replica=west; mysql south epoch=5 Planned done; " + earlier,
+			want: "as before CacheMoving; Home west>south TakeOver; route to south; await connections at south; take over west -> south within 2s; cut clients of west; traffic off east; traffic off west; traffic on south; label west replica; next 1ms"},
+		{name: "MySQL went back, and the old master has not let go", given: "mysql east epoch=5 Planned done; " + earlier,
+			want: "as before CacheMoving; Home west>east TakeOver; cut clients of west; next 1ms"},
+
+		{name: "clients of the old master are cut", given: ended + planned + "9s", want: "not CacheMoving; cut clients of east; next 1ms"},
+		{name: "clients cannot be cut: done without, in the same process by name", given: ended + "status run=w1; hung 1s; " + planned + "11s",
+			want: "ready AsExpected; active west w1; event CachePromoted; record Planned east>west TakeOver; next 1ms"},
+		{name: "the cache alone has moved", given: ended + "cut east 1ms; move CacheOnly east west Promotion CacheMasterSilent 3 w1 1s",
+			want: "as before AsExpected; active west w1; event CacheSessionsLost; record CacheOnly east>west Promotion CacheMasterSilent; alone; next 1ms"},
+
+		{name: "handing over: the old master has not let go after all", given: "hung 10s; " + planned + "100ms", want: goesOn},
+		{name: "handing over: not caught up", given: "see west down; " + planned + "1s", want: "as before CacheMoving; Planned" + back},
+		{name: "handing over: too late", given: planned + "1950ms", want: "as before CacheMoving; Planned" + back, says: "within 2s"},
+		{name: "handing over: to a removed site", given: "see west removed; " + planned + "1s", want: "as before CacheMoving; Planned" + back},
+		{name: "handing over: to a removed site in an emergency", given: "see west removed; " + emergency + "1s", want: "as before CacheMoving; Emergency" + back},
+		{name: "handing over: to no pod in an emergency", given: "see west gone; " + emergency + "1s", want: givenUp},
+		{name: "handing over: the site is given up", given: "see west syncing; " + emergency + "1s", want: "as before CacheMoving; traffic off east; next 100ms"},
+		{name: "handing over: the site is given up, and the Service leads to it", given: "see west syncing; route east; " + emergency + "1s",
+			want: "as before CacheMoving; route by labels; traffic off east; next 100ms"},
+		{name: "handing over: too late in an emergency", given: emergency + "2950ms",
+			want: "as before CacheMoving; Emergency east>west Promotion CacheTakeOverFailed; route to west; traffic off east; promote west; traffic on west; east follows west; cut clients of east; next 1ms"},
+		{name: "given up: the question of somebody stays open", given: "ask south; see west down; " + planned + "1s", want: "as before CacheMoving; Planned" + back},
+		{name: "given up: it was asked for", given: "ask west; see west down; move Requested east west TakeOver - 3 w1 1s",
+			want: "as before CacheMoving; Requested west>east TakeOver; cut clients of west; event CacheMoveFailed; answer done=false failed=true CacheMoveFailed; failed in 3; next 1ms"},
+		{name: "given up: it was asked for, and withdrawn", given: "see west down; move Requested east west TakeOver - 3 w1 1s", want: "as before CacheMoving; Requested" + back},
+
+		{name: "hung: for a moment", given: "see east replica=west failing-over; hung 400ms; " + planned + "1s", want: "as before CacheMoving; hung; next 100ms"},
+		{name: "hung: the target has all", given: "see east replica=west failing-over; hung 500ms; " + planned + "1s",
+			want: "as before CacheMoving; Planned east>west Promotion; route to west; traffic off east; promote west; traffic on west; east follows west; cut clients of east; hung; next 1ms"},
+		{name: "hung: the target lacks something", given: "see east replica=west failing-over; see west offset=499; hung 500ms; " + planned + "1s",
+			want: "as before CacheMoving; Planned west>east Promotion; route to east; traffic off west; promote east; traffic on east; west follows east; cut clients of west; event CacheMoveFailed; failed in 3; next 1ms"},
+		{name: "hung: not one that loads", given: "see east replica=west loading; " + planned + "3s",
+			want: "as before CacheMoving; Planned east>west Promotion CacheMasterSilent; route to west; traffic off east; promote west; traffic on west; east follows west; cut clients of east; next 1ms"},
+
+		{name: "silent: one lost answer", given: "see east silent; " + planned + "1900ms", want: "as before CacheMoving; next 100ms"},
+		{name: "silent: for too long", given: "see east silent; " + planned + "2s", want: "as before CacheMoving; Planned east>west Promotion CacheMasterSilent" + silent},
+		{name: "silent: at once in an emergency", given: "see east silent; " + emergency + "1ms", want: "as before CacheMoving; Emergency east>west Promotion CacheMasterSilent" + silent},
+		{name: "silent: at once with the cache alone", given: "see east silent; move CacheOnly east west TakeOver - 3 w1 1s", want: "as before CacheMoving; CacheOnly east>west Promotion CacheMasterSilent" + silent},
+		{name: "silent: both, and it was decided before", given: "see east silent; see west silent; move Planned east west Promotion CacheTakeOverFailed 3 w1 1s",
+			want: "as before CacheMoving; Planned east>south Promotion CacheTakeOverFailed; route to south; traffic off east; promote south; traffic on south; next 1ms"},
+		{name: "silent: another has data", given: "see east silent; see west keys=0; " + emergency + "1s",
+			want: "as before CacheMoving; Emergency east>south Promotion CacheMasterSilent; route to south; traffic off east; promote south; traffic on south; next 1ms"},
+		{name: "silent: all", given: "see east silent; see south silent; see west silent; trouble west no disk; " + emergency + "1s", want: "not CacheNoMaster; next 100ms", says: ": no disk"},
+		{name: "the first one is a replica of nobody", given: "status active= run=; see east replica=; move First - east FirstStart - 3 e1 1s",
+			want: "as before CacheMoving; route to east; promote east; traffic on east; next 1ms"},
+
+		{name: "the target began again, and another has the data", given: "see east silent; see west run=w2 keys=0; " + emergency + "1s",
+			want: "as before CacheMoving; Emergency east>south Promotion CacheMasterRestarted; route to south; traffic off east; promote south; traffic on south; next 1ms"},
+		{name: "the target began again, and why keys are lost was known", given: "see east silent; see west run=w2 keys=0; move Emergency east west Promotion CacheMasterSilent 3 w1 1s",
+			want: "as before CacheMoving; Emergency east>south Promotion CacheMasterSilent; route to south; traffic off east; promote south; traffic on south; next 1ms"},
+		{name: "the target began again, and nobody can be the master", given: "see east silent; see south silent; see west run=w2 loading; " + emergency + "1s",
+			want: "not CacheNoMaster; Emergency east>west Promotion CacheMasterRestarted; next 100ms"},
+		{name: "the first one began again", given: "status active= run=; quit east; see east replica= run=e2; move First - east FirstStart - 3 e1 1s",
+			want: "as before CacheMoving; First >east FirstStart; route to east; promote east; traffic on east; next 1ms"},
+	})
+}
+
+// Of two masters that with the traffic stays. MySQL goes back while a move ends: the old master has come back empty, and would throw away
+// what the new one has, of which nobody would be told.
+func TestGoesBackToNoSecondMaster(t *testing.T) {
+	runLooks(t, []look{
+		{name: "the old one came back empty", given: "see west master; see east master run=e2 keys=0; mysql east epoch=5 Planned done; move Planned east west TakeOver - 4 w1 100ms",
+			want: "as before CacheMoving; traffic off east; traffic on west; east follows west; cut clients of east; next 1ms"},
+		{name: "a third one is a master too", given: "see south master keys=0; mysql south epoch=5 Planned done; move Planned east west TakeOver - 4 w1 100ms",
+			want: "as before CacheMoving; route to west; await connections at west; take over east -> west within 1.9s; cut clients of east; traffic off east; traffic on west; label east replica; next 1ms"},
+	})
+}
