@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package upgrade decides which one group may be given the pods of another version of the operator now. It is pure. One group at a time, in
+// the order of names, with a pause after each; a group that is not healthy with its new pods in time stops all that follow. What was asked
+// for waits for no turn: Sort tells the two apart. See docs/upgrades.md.
+package upgrade
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Group is what the decision needs of one group.
+type Group struct {
+	// Name is namespace/name; it orders the turns.
+	Name string
+	// Behind is true while a pod of the group is of an older version of the operator.
+	Behind bool
+	// Pinned is true if a person keeps the group at the version that made its pods.
+	Pinned bool
+	// Why says why the group is not healthy; empty if it is.
+	Why string
+	// Window is when the group's turn may begin; nil means that of the policy. Closed is true if it cannot be read.
+	Window Window
+	Closed bool
+}
+
+// Policy is how turns are paced.
+type Policy struct {
+	// Pause is how long a group stays healthy with its new pods before the next turn begins.
+	Pause time.Duration
+	// StopAfter is how long a group may take to have its new pods and be healthy.
+	StopAfter time.Duration
+	// Window is when a turn may begin; empty means at any time.
+	Window Window
+}
+
+// Turn is all that is kept between decisions.
+type Turn struct {
+	// Group has the turn, as namespace/name; empty means that nobody has.
+	Group string
+	// Began is since when the group has the turn, or is unhealthy again.
+	Began time.Time
+	// Since is since when the group has all its new pods and is healthy; zero if it is not so.
+	Since time.Time
+	// Paused is true if a person lets no further turn begin.
+	Paused bool
+	// Stopped says why no further turn begins until a person says so; empty normally.
+	Stopped string
+}
+
+// Next decides: the turn as it is to be, which is persisted before a pod is replaced on its strength. The turn of a group that has one is never
+// given to another in the same step, so what ends is persisted before what begins.
+func Next(t Turn, groups []Group, p Policy, now time.Time) Turn {
+	if t.Group != "" {
+		return goOn(t, groups, p, now)
+	}
+	if t.Paused || t.Stopped != "" {
+		return t
+	}
+	groups = slices.Clone(groups)
+	slices.SortFunc(groups, func(a, b Group) int { return strings.Compare(a.Name, b.Name) })
+	for _, g := range groups {
+		if !g.Behind || WhyNot(g, p, now) != "" {
+			continue
+		}
+		t.Group, t.Began, t.Since = g.Name, now, time.Time{}
+		return t
+	}
+	return t
+}
+
+// WhyNot says why the turn of a group that is behind cannot begin, whoever else has it; empty if it can.
+func WhyNot(g Group, p Policy, now time.Time) string {
+	window := p.Window
+	if g.Window != nil {
+		window = g.Window
+	}
+	switch {
+	case g.Pinned:
+		return "it is pinned"
+	case g.Closed:
+		return "its window cannot be read"
+	case g.Why != "":
+		return "it is not healthy: " + g.Why
+	case !window.Open(now):
+		return "its window is closed: " + window.String()
+	}
+	return ""
+}
+
+// goOn looks after the group that has the turn.
+func goOn(t Turn, groups []Group, p Policy, now time.Time) Turn {
+	at := slices.IndexFunc(groups, func(g Group) bool { return g.Name == t.Group })
+	if at < 0 || groups[at].Pinned {
+		// It is gone, or a person holds it where it is.
+		t.Group, t.Began, t.Since = "", time.Time{}, time.Time{}
+		return t
+	}
+	g := groups[at]
+	if !g.Behind && g.Why == "" {
+		if t.Since.IsZero() {
+			t.Since = now
+		}
+		if now.Sub(t.Since) >= p.Pause {
+			t.Group, t.Began, t.Since = "", time.Time{}, time.Time{}
+		}
+		return t
+	}
+	if !t.Since.IsZero() {
+		t.Since, t.Began = time.Time{}, now
+	}
+	if t.Stopped == "" && now.Sub(t.Began) >= p.StopAfter {
+		why := g.Why
+		if why == "" {
+			why = "pods of it are still to be replaced"
+		}
+		t.Stopped = fmt.Sprintf("%s was not done and healthy within %s: %s", g.Name, p.StopAfter, why)
+	}
+	return t
+}
