@@ -174,7 +174,7 @@ func (r *Reconciler) newScope(group *v1alpha1.MysqlFailoverGroup) *scope.Scope {
 		In:          render.Input{Group: group, Install: r.Install},
 		Provisioned: map[string]bool{}, Volumes: map[string]string{},
 		Clones: map[string]*v1alpha1.CloneProgress{}, Busy: map[string]string{}, Passwords: group.Status.Passwords.DeepCopy(),
-		Restore: group.Status.Restore.DeepCopy(), Upgrade: r.upgrade(group),
+		Restore: group.Status.Restore.DeepCopy(), Upgrade: upgradeOf(r, group),
 	}
 	for _, site := range group.Status.Sites {
 		if site.Clone != nil {

@@ -14,8 +14,8 @@ type Turns interface {
 	Has(group types.NamespacedName) bool
 }
 
-// upgrade is by what pods are held back until it is the group's turn. Without Turns none is. A pinned group has no turn, also if it is given one.
-func (r *Reconciler) upgrade(group *v1alpha1.MysqlFailoverGroup) scope.Upgrade {
+// upgradeOf is by what pods are held back until it is the group's turn. Without Turns none is. A pinned group has no turn, also if it is given one.
+func upgradeOf(r *Reconciler, group *v1alpha1.MysqlFailoverGroup) scope.Upgrade {
 	if r.Turns == nil {
 		return scope.Upgrade{}
 	}
