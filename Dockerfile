@@ -7,6 +7,8 @@
 #   docker buildx build --platform linux/amd64,linux/arm64 --target sidecar  -t <registry>/mysql-mfg/sidecar:<version>  --push .
 #   docker buildx build --platform linux/amd64,linux/arm64 --target backup   -t <registry>/mysql-mfg/backup:<version>   --push .
 #
+# Releases are made by e2e/release, which needs no container engine and puts the same into the same places (docs/releasing.md).
+#
 # The programs are static and bring all they need, so the images stand on nothing. To stand on a base image, such as
 # distroless static nonroot, give it by digest: --build-arg BASE=<image>@sha256:<digest>.
 
@@ -26,7 +28,8 @@ COPY . .
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     git config --global --add safe.directory /src && \
     for program in operator sidecar backup; do \
-        GOOS=${TARGETOS} GOARCH=${TARGETARCH} go build -trimpath -buildvcs=true -o /out/${program} ./${program} || exit 1; \
+        GOOS=${TARGETOS} GOARCH=${TARGETARCH} go build -trimpath -buildvcs=true -o /out/${program} ./${program} && \
+        go run ./hack/licences -out /out/licences/${program} -os ${TARGETOS} -arch ${TARGETARCH} ./${program} || exit 1; \
     done
 
 FROM ${BASE} AS common
@@ -44,6 +47,7 @@ LABEL org.opencontainers.image.source="https://github.com/mysql-mfg/mfg" \
 FROM common AS operator
 LABEL org.opencontainers.image.title="mfg operator" \
       org.opencontainers.image.description="Operator of MySQL failover groups"
+COPY --from=build /out/licences/operator /licenses/third-party
 COPY --from=build /out/operator /operator
 USER 65532:65532
 EXPOSE 8080 8081 8082
@@ -53,6 +57,7 @@ ENTRYPOINT ["/operator"]
 FROM common AS sidecar
 LABEL org.opencontainers.image.title="mfg sidecar" \
       org.opencontainers.image.description="Sidecar of a MySQL site: it fences the site and answers for it"
+COPY --from=build /out/licences/sidecar /licenses/third-party
 COPY --from=build /out/sidecar /sidecar
 USER 65532:65532
 EXPOSE 8090
@@ -62,6 +67,7 @@ ENTRYPOINT ["/sidecar"]
 FROM common AS backup
 LABEL org.opencontainers.image.title="mfg backup" \
       org.opencontainers.image.description="Makes, verifies and loads backups of MySQL failover groups"
+COPY --from=build /out/licences/backup /licenses/third-party
 COPY --from=build /out/backup /backup
 USER 65532:65532
 ENTRYPOINT ["/backup"]

@@ -17,7 +17,7 @@ TOOL_helm := helm.sh/helm/v4/cmd/helm
 
 # The parts of `make check` and of `make test`, in the order in which they run.
 CHECKS := format vet lint tidy generated unit unit-e2e
-TESTS := $(CHECKS) race root helm mysqld backup valkey clone adopt lab terminal apiserver
+TESTS := $(CHECKS) race root helm release mysqld backup valkey clone adopt lab terminal apiserver
 
 COUNT := bin/counts
 OUT := out/test
@@ -179,8 +179,9 @@ lint: bin/golangci-lint ## Lint both modules
 	@bin/golangci-lint run ./... && cd e2e && ../bin/golangci-lint run ./...
 
 .PHONY: rehearse
-rehearse: ## Install the plugin from the newest commit the way users do; before a tag is pushed (no root, a minute)
+rehearse: bin/helm ## Before a tag is pushed: make all files of a release of the newest commit, sign them with a throw-away key, verify and push them to a registry of its own, and install the plugin the way users do; leaves out/release (no root, no network; half an hour the first time)
 	@hack/rehearse.sh
+	@go -C e2e run ./release rehearse --repo .. --out ../out/release --helm ../bin/helm
 
 ##: the lab
 
@@ -251,7 +252,7 @@ part-format: $(COUNT)
 		[ -z "$$bad" ] || { echo "not formatted (make fmt):"; echo "$$bad"; exit 1; }'
 
 part-vet: $(COUNT)
-	@$(step) bash -c 'go vet -tags helm,mysqld,valkey,long ./... && go -C e2e vet -tags lab,mysqld,valkey ./... && go -C e2e vet -tags lab,stories,kills,dashboard,long ./suites/'
+	@$(step) bash -c 'go vet -tags helm,mysqld,valkey,long ./... && go -C e2e vet -tags helm,lab,mysqld,valkey ./... && go -C e2e vet -tags lab,stories,kills,dashboard,long ./suites/'
 
 part-lint: $(COUNT) bin/golangci-lint
 	@$(step) $(MAKE) --no-print-directory lint
@@ -285,6 +286,10 @@ part-root: $(COUNT)
 
 part-helm: $(COUNT) bin/helm bin/promtool
 	@$(tests) -no-skip -- -tags helm -count=1 ./charts/...
+
+# A whole release, but of programs of three lines: `make rehearse` makes that of the real ones.
+part-release: $(COUNT) bin/helm
+	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part release -no-skip -- -tags helm -count=1 -run WholeRelease ./release/
 
 # The server comes out of the Debian archive, unpacked by mmdebstrap.
 part-mysqld: $(COUNT)

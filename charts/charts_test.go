@@ -94,6 +94,9 @@ watchNamespaces: [shop, billing]`},
 	"mfg-escrow": {operatorChart, `
 crds: {enabled: false}
 auxiliary: {escrowTLS: {enabled: true, existingSecret: mfg-escrow-tls}}`},
+	"mfg-escrow-own": {operatorChart, `
+crds: {enabled: false}
+auxiliary: {escrowTLS: {enabled: true}}`},
 	"mfg-tenants": {operatorChart, `
 crds: {enabled: false}
 watchNamespaces: [shop, billing]
@@ -101,11 +104,22 @@ tenants: {allowedImages: [mysql, registry.example.com/db/], allowedDNSSuffixes: 
 	"mfg-pods": {operatorChart, `
 crds: {enabled: false}
 podProtection: {enabled: true}`},
+	"mfg-confined": {operatorChart, `
+crds: {enabled: false}
+escrowProtection: {enabled: false}
+platformAssignsIDs: true
+dataLossProtection: {enabled: true}
+operatorConfinement: {enabled: true}`},
 	"mfg-no-rights": {operatorChart, `
 crds: {enabled: false}
 rbac: {create: false, aggregateClusterRoles: false}
 escrowProtection: {enabled: false}
 serviceAccount: {create: false, name: own}`},
+	"mfg-standby": {operatorChart, `
+crds: {enabled: false}
+watchNamespaces: [shop]
+replicas: 2
+networkPolicy: {enabled: true}`},
 	"mfg-everything": {operatorChart, `
 crds: {enabled: false}
 image: {repository: registry.example.org/mfg/operator, digest: "sha256:0000000000000000000000000000000000000000000000000000000000000001", pullPolicy: Always}
@@ -196,9 +210,9 @@ func golden(t *testing.T, file, got string) {
 
 func TestRefusedValues(t *testing.T) {
 	tests := map[string]struct{ chart, values, want string }{
-		"escrow without a certificate": {operatorChart, `auxiliary: {escrowTLS: {enabled: true}}`, "existingSecret"},
 		"escrow Secret that is none":   {operatorChart, `auxiliary: {escrowTLS: {enabled: true, existingSecret: a/b}}`, "existingSecret"},
-		"unknown value":                {operatorChart, `replicas: 2`, "replicas"},
+		"unknown value":                {operatorChart, `replica: 2`, "replica"},
+		"three operators":              {operatorChart, `replicas: 3`, "replicas"},
 		"unknown nested value":         {operatorChart, `image: {repo: x}`, "repo"},
 		"digest that is none":          {operatorChart, `image: {digest: latest}`, "digest"},
 		"namespaces as a string":       {operatorChart, `watchNamespaces: shop`, "watchNamespaces"},

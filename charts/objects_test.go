@@ -17,6 +17,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
@@ -33,6 +34,7 @@ var kinds = map[string]func() any{
 	"RoleBinding":                      func() any { return &rbacv1.RoleBinding{} },
 	"ClusterRole":                      func() any { return &rbacv1.ClusterRole{} },
 	"ClusterRoleBinding":               func() any { return &rbacv1.ClusterRoleBinding{} },
+	"PodDisruptionBudget":              func() any { return &policyv1.PodDisruptionBudget{} },
 	"NetworkPolicy":                    func() any { return &networkingv1.NetworkPolicy{} },
 	"CustomResourceDefinition":         func() any { return &apiextensionsv1.CustomResourceDefinition{} },
 	"ValidatingAdmissionPolicy":        func() any { return &admissionv1.ValidatingAdmissionPolicy{} },
@@ -40,6 +42,7 @@ var kinds = map[string]func() any{
 	"PrometheusRule":                   func() any { return &prometheusRule{} },
 	"ServiceMonitor":                   func() any { return &serviceMonitor{} },
 	"PodMonitor":                       func() any { return &podMonitor{} },
+	"ConfigMap":                        func() any { return &corev1.ConfigMap{} },
 	"MysqlFailoverGroup":               func() any { return &v1alpha1.MysqlFailoverGroup{} },
 }
 

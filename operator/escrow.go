@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 
@@ -10,6 +11,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/certificates"
+	"github.com/mysql-mfg/mfg/operator/encryption"
 	"github.com/mysql-mfg/mfg/operator/escrow"
 	"github.com/mysql-mfg/mfg/operator/monitor"
 	"github.com/mysql-mfg/mfg/operator/server"
@@ -29,8 +33,38 @@ func (s settings) checkEscrow() error {
 	return nil
 }
 
+// escrowCertificate keeps the certificate of the escrow listener; nil if there is no listener, or a person makes its certificate.
+func escrowCertificate(mgr ctrl.Manager, s settings, log *slog.Logger) *certificates.Escrow {
+	if s.escrowAddr == "" || !s.escrowOwn {
+		return nil
+	}
+	return certificates.NewEscrow(certificates.EscrowOptions{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Log: log, Namespace: s.namespace, Service: auxiliaryService, Leading: mgr.Elected(),
+	})
+}
+
+// authoritiesOf is nil without a certificate of the operator's own.
+func authoritiesOf(own *certificates.Escrow) func() []byte {
+	if own == nil {
+		return nil
+	}
+	return own.Bundle
+}
+
+// trustOf is likewise for what keeps sidecars believing it.
+func trustOf(own *certificates.Escrow, keyrings encryption.Escrow) func(context.Context, *v1alpha1.MysqlFailoverGroup, string) error {
+	store, is := keyrings.(keyringsOf)
+	if own == nil || !is {
+		return nil
+	}
+	return store.KeepTrust
+}
+
+// auxiliaryService is the Service by which sidecars reach the listener, as the chart names it.
+const auxiliaryService = "mfg-auxiliary"
+
 // addEscrow adds the listener that takes keyrings into escrow, if the installation has one.
-func addEscrow(mgr ctrl.Manager, s settings, loops *monitor.Monitor, log *slog.Logger) error {
+func addEscrow(mgr ctrl.Manager, s settings, loops *monitor.Monitor, own *certificates.Escrow, log *slog.Logger) error {
 	if s.escrowAddr == "" {
 		return nil
 	}
@@ -42,7 +76,14 @@ func addEscrow(mgr ctrl.Manager, s settings, loops *monitor.Monitor, log *slog.L
 		return fmt.Errorf("make client of the escrow listener: %w", err)
 	}
 	store := escrow.New(escrow.Options{Client: direct, Live: direct, Pods: podsOf(loops), Log: log})
-	return mgr.Add(server.EscrowRunnable{Escrow: server.NewEscrow(store, log), Addr: s.escrowAddr, Dir: s.escrowTLSDir})
+	listener := server.EscrowRunnable{Escrow: server.NewEscrow(store, log), Addr: s.escrowAddr, Dir: s.escrowTLSDir}
+	if own != nil {
+		listener.Own = own.GetCertificate
+		if err := mgr.Add(own); err != nil {
+			return fmt.Errorf("add what keeps its certificate: %w", err)
+		}
+	}
+	return mgr.Add(listener)
 }
 
 // podsOf says which pod the poll loops take for a site's.

@@ -9,6 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/certificates"
 	"github.com/mysql-mfg/mfg/operator/encryption"
 	"github.com/mysql-mfg/mfg/operator/escrow"
 	"github.com/mysql-mfg/mfg/operator/keyring"
@@ -19,11 +20,15 @@ type keyringsOf struct{ *escrow.Store }
 
 // newKeyrings makes the controller's store, which only reads, prunes and makes tokens; nil without an escrow listener:
 // then the operator has no right to list Secrets.
-func newKeyrings(mgr ctrl.Manager, s settings) encryption.Escrow {
+func newKeyrings(mgr ctrl.Manager, s settings, own *certificates.Escrow) encryption.Escrow {
 	if s.escrowAddr == "" {
 		return nil
 	}
-	return keyringsOf{escrow.New(escrow.Options{Client: mgr.GetClient(), Live: mgr.GetAPIReader()})}
+	o := escrow.Options{Client: mgr.GetClient(), Live: mgr.GetAPIReader()}
+	if own != nil {
+		o.Authorities = own.Bundle
+	}
+	return keyringsOf{escrow.New(o)}
 }
 
 // Versions implements encryption.Escrow. A Secret that is on its way out is as good as gone.

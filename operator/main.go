@@ -12,7 +12,6 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +27,7 @@ import (
 	cacheloop "github.com/mysql-mfg/mfg/operator/cache/loop"
 	"github.com/mysql-mfg/mfg/operator/cacheobjects"
 	"github.com/mysql-mfg/mfg/operator/controller"
+	"github.com/mysql-mfg/mfg/operator/leading"
 	"github.com/mysql-mfg/mfg/operator/lost"
 	"github.com/mysql-mfg/mfg/operator/monitor"
 	"github.com/mysql-mfg/mfg/operator/render"
@@ -41,6 +41,7 @@ import (
 // settings are the command line.
 type settings struct {
 	leaderElect       bool
+	hotStandby        bool
 	metricsAddr       string
 	probeAddr         string
 	auxiliaryAddr     string
@@ -48,6 +49,7 @@ type settings struct {
 	escrowAddr        string
 	escrowURL         string
 	escrowTLSDir      string
+	escrowOwn         bool
 	sidecarImage      string
 	sidecarPullPolicy string
 	backupImage       string
@@ -56,6 +58,7 @@ type settings struct {
 	watchNamespaces   string
 	statusAccess      bool
 	logLevel          string
+	logFormat         string
 	namespace         string
 	// holder is the name of this process for people.
 	holder        string
@@ -75,6 +78,7 @@ func parse(args []string) (settings, error) {
 	var s settings
 	f := flag.NewFlagSet("operator", flag.ContinueOnError)
 	f.BoolVar(&s.leaderElect, "leader-elect", true, "lead only with the Lease; two operators at once are never safe without")
+	f.BoolVar(&s.hotStandby, "hot-standby", false, "another replica stands by: label the pod that leads, for the Service, and answer sidecars only while the Lease was renewed lately")
 	f.StringVar(&s.metricsAddr, "metrics-bind-address", ":8080", "address of /metrics; 0 switches it off")
 	f.StringVar(&s.probeAddr, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
 	f.StringVar(&s.auxiliaryAddr, "auxiliary-bind-address", ":8082", "address of /active-site, /status and /ws/status")
@@ -82,6 +86,7 @@ func parse(args []string) (settings, error) {
 	f.StringVar(&s.escrowAddr, "escrow-bind-address", "", "address of /keyring/escrow, TLS only; empty takes no keyrings into escrow")
 	f.StringVar(&s.escrowURL, "escrow-url", "", "URL under which sidecars reach the escrow address (https)")
 	f.StringVar(&s.escrowTLSDir, "escrow-tls-dir", "/etc/mfg-escrow-tls", "directory with tls.crt and tls.key of the escrow address")
+	f.BoolVar(&s.escrowOwn, "escrow-own-certificate", false, "make and renew the certificate of the escrow address, in Secrets of the operator's namespace, instead of reading it from --escrow-tls-dir")
 	f.StringVar(&s.sidecarImage, "sidecar-image", "", "image of the sidecar (required)")
 	f.StringVar(&s.sidecarPullPolicy, "sidecar-image-pull-policy", "IfNotPresent", "pull policy of the sidecar's image")
 	f.StringVar(&s.backupImage, "backup-image", "", "image with the program that makes and verifies backups; empty makes none")
@@ -94,6 +99,7 @@ func parse(args []string) (settings, error) {
 	f.StringVar(&s.allowedNames, "allowed-dns-suffixes", "", "domains in which groups may publish names, comma-separated; {namespace} stands for that of the group; empty means any")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
 	s.upgrades.flags(f)
+	f.StringVar(&s.logFormat, "log-format", "json", "json or text")
 	if err := f.Parse(args); err != nil {
 		return s, err
 	}
@@ -110,6 +116,8 @@ func parse(args []string) (settings, error) {
 		return s, fmt.Errorf("--sidecar-image is required")
 	case s.backupsAtOnce < 1 || s.backupsAtOnce > backupsAtOnceMax:
 		return s, fmt.Errorf("--backups-at-once %d: choose a number from 1 to %d", s.backupsAtOnce, backupsAtOnceMax)
+	case s.hotStandby && (!s.leaderElect || s.holder == ""):
+		return s, fmt.Errorf("--hot-standby needs --leader-elect, and the name of the pod in the environment variable POD_NAME")
 	case s.namespace == "":
 		return s, fmt.Errorf("--namespace is required outside of a cluster: where the keys that sign statements are kept")
 	}
@@ -124,19 +132,20 @@ func run(ctx context.Context, args []string) error {
 	// No reader of the log may hold a failover up.
 	pipe := logpipe.New(os.Stderr)
 	defer pipe.Close()
-	log, err := newLog(pipe, s.logLevel)
+	log, err := newLog(pipe, s.logLevel, s.logFormat)
 	if err != nil {
 		return err
 	}
 	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
-	mgr, err := newManager(s)
+	term := &leading.Term{Lease: s.lease()}
+	mgr, err := newManager(s, term)
 	if err != nil {
 		return err
 	}
 	if err := metrics.Register(ctrlmetrics.Registry); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	if err := wire(mgr, s, log); err != nil {
+	if err := wire(mgr, s, log, term); err != nil {
 		return err
 	}
 	log.Info("starting operator", "version", version())
@@ -145,7 +154,7 @@ func run(ctx context.Context, args []string) error {
 
 // wire makes the parts and introduces them to each other. The poll loops and the controller know of each other only
 // what stands in their interfaces.
-func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
+func wire(mgr ctrl.Manager, s settings, log *slog.Logger, term *leading.Term) error {
 	recorder := events.NewRecorder(mgr.GetEventRecorder("mfg"))
 	reach := access.New(mgr.GetClient(), mgr.GetAPIReader())
 	board := server.NewBoard()
@@ -161,10 +170,10 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 	loops := monitor.New(monitor.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Cache: mgr.GetCache(), Access: reach, Keys: keys, Push: client.NewFrugal(nil),
 		LongWork: register, Losses: lost.New(lost.Options{Access: reach, Log: log}), Board: board, Events: recorder, Log: log,
-		Lease: s.lease(), Caches: caches,
+		Lease: s.lease(), Caches: caches, Former: term.Former,
 	})
 	install := render.Install{
-		SidecarImage: s.sidecarImage, SidecarPullPolicy: corev1.PullPolicy(s.sidecarPullPolicy), OperatorURL: s.auxiliaryURL, EscrowURL: s.escrowURL,
+		SidecarImage: s.sidecarImage, SidecarPullPolicy: corev1.PullPolicy(s.sidecarPullPolicy), OperatorURL: s.auxiliaryURL, EscrowURL: s.escrowURL, EscrowOwn: s.escrowOwn,
 		BackupImage: s.backupImage, BackupPullPolicy: corev1.PullPolicy(s.backupPullPolicy),
 	}
 	turns, err := newTurns(mgr, s, install)
@@ -172,12 +181,15 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 		return err
 	}
 	turns.Recorder, turns.Log = recorder, log
+	own := escrowCertificate(mgr, s, log)
+	escrowed := newKeyrings(mgr, s, own)
 	reconciler := controller.New(controller.Options{
 		Turns: turns, Revision: turns.Revision,
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: factsOf{loops}, Loops: bothLoops{loops, caches}, CacheTroubles: troubles, Access: reach, Work: register, Keys: keys,
 		Recorder: recorder, Install: install, Proven: v1alpha1.IsProven(),
 		Limits: render.Limits{Images: elements(s.allowedImages), DNSSuffixes: elements(s.allowedNames)},
-		Escrow: newKeyrings(mgr, s), ReachEscrow: client.Escrow{URL: s.escrowURL}.Reach, Lease: s.lease(), Holder: s.holder,
+		Escrow: escrowed, ReachEscrow: client.Escrow{URL: s.escrowURL}.Reach, Lease: s.lease(), Holder: s.holder,
+		OwnAuthorities: authoritiesOf(own), KeepTrust: trustOf(own, escrowed),
 	})
 	if err := reconciler.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up controller: %w", err)
@@ -215,10 +227,14 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 	if err := mgr.Add(signing.Collector{Keys: keys, Namespaces: elements(s.watchNamespaces), Log: log}); err != nil {
 		return fmt.Errorf("add collector of keys: %w", err)
 	}
-	if err := addEscrow(mgr, s, loops, log); err != nil {
+	if err := addEscrow(mgr, s, loops, own, log); err != nil {
 		return fmt.Errorf("add escrow listener: %w", err)
 	}
-	options := server.Options{Authority: loops, Source: board, Operator: version(), Log: log, Leading: loops.Leading, Explain: loops.Explain, Cutoff: archives.Cutoff}
+	speaks, err := addStandby(mgr, s, standbyParts{loops, term, log})
+	if err != nil {
+		return err
+	}
+	options := server.Options{Authority: speaks, Source: board, Operator: version(), Log: log, Leading: loops.Leading, Explain: loops.Explain, Cutoff: archives.Cutoff}
 	if s.statusAccess {
 		access, err := newStatusAccess(mgr)
 		if err != nil {
@@ -230,12 +246,19 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 	return mgr.Add(server.Runnable{Server: auxiliary, Addr: s.auxiliaryAddr})
 }
 
-func newLog(out io.Writer, level string) (*slog.Logger, error) {
+func newLog(out io.Writer, level, format string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		return nil, fmt.Errorf("--log-level %q: use debug, info, warn or error", level)
 	}
-	return slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: l})), nil
+	options := &slog.HandlerOptions{Level: l}
+	switch format {
+	case "json":
+		return slog.New(slog.NewJSONHandler(out, options)), nil
+	case "text":
+		return slog.New(slog.NewTextHandler(out, options)), nil
+	}
+	return nil, fmt.Errorf("--log-format %q: use json or text", format)
 }
 
 // elements are those of a list with commas.
@@ -281,10 +304,3 @@ func (s settings) lease() string {
 	}
 	return s.namespace + "/" + leaseName
 }
-
-// Terms of leadership: one that lost the API server stops leading before another can begin.
-const (
-	leaseDuration = 15 * time.Second
-	renewDeadline = 10 * time.Second
-	retryPeriod   = 2 * time.Second
-)

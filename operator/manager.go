@@ -15,11 +15,12 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/controller"
+	"github.com/mysql-mfg/mfg/operator/leading"
 )
 
 // newManager makes the manager. Only what the operator manages itself is cached: with every Secret and ConfigMap of a
 // large cluster in memory, operators have grown to gigabytes.
-func newManager(s settings) (ctrl.Manager, error) {
+func newManager(s settings, term *leading.Term) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -39,7 +40,11 @@ func newManager(s settings) (ctrl.Manager, error) {
 			options.DefaultNamespaces[name] = cache.Config{}
 		}
 	}
-	lease, renew, retry := leaseDuration, renewDeadline, retryPeriod
+	lease, renew, retry := leaseDuration, renewDeadline, s.retryPeriod()
+	lock, err := s.lock(config, term)
+	if err != nil {
+		return nil, err
+	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Cache: options,
 		// Secrets are read one by one when they are needed: the operator may not list them, and keeps none in memory.
@@ -48,6 +53,7 @@ func newManager(s settings) (ctrl.Manager, error) {
 		Metrics: metricsserver.Options{BindAddress: nowhere}, HealthProbeBindAddress: nowhere,
 		LeaderElection: s.leaderElect, LeaderElectionID: leaseName, LeaderElectionNamespace: s.namespace,
 		LeaderElectionReleaseOnCancel: true, LeaseDuration: &lease, RenewDeadline: &renew, RetryPeriod: &retry,
+		LeaderElectionResourceLockInterface: lock,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)

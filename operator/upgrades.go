@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/mysql-mfg/mfg/api/pace"
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/upgrade"
@@ -33,7 +34,7 @@ func (u *upgradeSettings) flags(f *flag.FlagSet) {
 }
 
 func (u *upgradeSettings) check() error {
-	window, err := upgrade.ParseWindow(u.window)
+	window, err := pace.ParseWindow(u.window)
 	switch {
 	case err != nil:
 		return fmt.Errorf("--upgrade-window: %w", err)

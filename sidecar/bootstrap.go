@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/internal/mysql/datadir"
 	"github.com/mysql-mfg/mfg/sidecar/agent"
 )
 
@@ -201,8 +202,13 @@ func initialise(ctx context.Context, s settings, log *slog.Logger) error {
 		return fmt.Errorf("hold account statements: %w", err)
 	}
 	defer func() { _ = statements.Close() }()
-	cmd := exec.CommandContext(ctx, s.mysqld, "--defaults-file="+s.defaultsFile, "--initialize-insecure",
-		"--datadir="+s.datadir+initSuffix, "--init-file=/proc/self/fd/3")
+	tablespaces, remove, err := datadir.ForInitialize(os.TempDir())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = remove() }() // else the next try removes it
+	cmd := exec.CommandContext(ctx, s.mysqld, append([]string{"--defaults-file=" + s.defaultsFile, "--initialize-insecure",
+		"--datadir=" + s.datadir + initSuffix, "--init-file=/proc/self/fd/3"}, tablespaces...)...)
 	cmd.ExtraFiles = []*os.File{statements}
 	output, err := cmd.StderrPipe()
 	if err != nil {

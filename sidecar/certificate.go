@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -31,6 +32,7 @@ const (
 type certificateServer interface {
 	ReloadTLS(ctx context.Context) error
 	ServedCertificate(ctx context.Context) (notBefore, notAfter time.Time, err error)
+	PlainClients(ctx context.Context) (int, error)
 }
 
 // certificate sees to it that MySQL shows what lies in the pod: mysqld reads its files when it starts, and again only when
@@ -43,6 +45,9 @@ type certificate struct {
 
 	// loaded is the digest of what MySQL took last, zero before; found is that of the last look.
 	loaded, found [sha256.Size]byte
+
+	// plain is what was seen of clients without TLS.
+	plain plainClients
 
 	mu     sync.Mutex
 	report wire.CertificateReport
@@ -104,8 +109,10 @@ func (c *certificate) step(ctx context.Context) {
 	defer cancel()
 	problem, settled := c.load(ctx)
 	begins, ends, err := c.server.ServedCertificate(ctx)
+	plain := c.plain.look(ctx, c.server, c.now())
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.report.Plain = plain
 	if settled && problem != c.report.Problem {
 		c.log.Warn("the certificate that MySQL shows", "problem", problem)
 		c.report.Problem = problem
@@ -145,8 +152,17 @@ func (c *certificate) load(ctx context.Context) (problem string, settled bool) {
 		return "", false // MySQL does not answer, which others tell; the next look tries again
 	}
 	c.loaded = c.found
+	c.took(files)
 	c.log.Info("MySQL took the certificate that lies in the pod")
 	return "", true
+}
+
+// took notes which files MySQL took: whoever replaces an authority waits for that.
+func (c *certificate) took(files [3][]byte) {
+	bundle, current := sha256.Sum256(files[0]), sha256.Sum256(files[1])
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.report.Bundle, c.report.Current = hex.EncodeToString(bundle[:]), hex.EncodeToString(current[:])
 }
 
 // read returns ca.crt, tls.crt and tls.key.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -71,15 +72,22 @@ func boot(t *testing.T, s settings) (string, error) {
 
 func TestBootstrapInitialisesOnce(t *testing.T) {
 	s := volume(t, initialises)
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
 	log, err := boot(t, s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	base := filepath.Dir(s.datadir)
 	arguments, _ := os.ReadFile(filepath.Join(base, "arguments"))
-	want := "--defaults-file=/etc/mfg/my.cnf --initialize-insecure --datadir=" + s.datadir + ".init --init-file=/proc/self/fd/3\n"
+	arguments = regexp.MustCompile(`(mysqld-initialize-)\d+`).ReplaceAll(arguments, []byte("${1}N"))
+	want := "--defaults-file=/etc/mfg/my.cnf --initialize-insecure --datadir=" + s.datadir + ".init --init-file=/proc/self/fd/3" +
+		" --innodb-temp-tablespaces-dir=" + tmp + "/mysqld-initialize-N --innodb-temp-data-file-path=" + tmp + "/mysqld-initialize-N/ibtmp1:12M:autoextend\n"
 	if diff := cmp.Diff(want, string(arguments)); diff != "" {
 		t.Errorf("arguments (-want +got):\n%s", diff)
+	}
+	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
+		t.Errorf("left in %s: %v, %v", tmp, left, err)
 	}
 	statements, _ := os.ReadFile(filepath.Join(base, "statements"))
 	if !bytes.HasPrefix(statements, []byte("SET SESSION sql_log_bin = 0;\n")) || !bytes.Contains(statements, []byte("'secret-of-sidecar'")) ||

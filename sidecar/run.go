@@ -55,6 +55,12 @@ func run(ctx context.Context, s settings, log *slog.Logger) error {
 	}
 	// The mapping stays until the process ends: whatever still runs then may move the deadline.
 	config.Watchdog = timer
+	measures, closeMeasures, err := watchMeasures(s, log)
+	if err != nil {
+		return err
+	}
+	defer closeMeasures()
+	config.Measures = measures
 	a, err := agent.New(config)
 	if err != nil {
 		return err
@@ -67,6 +73,8 @@ func run(ctx context.Context, s settings, log *slog.Logger) error {
 	defer runKeyring(ctx, beside.keyring)()
 	defer runCertificate(ctx, beside.certificate)()
 	defer runWrites(ctx, beside.writes)()
+	measures.Answers = a.Answers
+	go measures.Run(ctx)
 	go beside.engines.run(ctx)
 	go beside.logins.run(ctx)
 	defer cancel()

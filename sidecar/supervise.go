@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/internal/mysql/datadir"
 	"github.com/mysql-mfg/mfg/sidecar/watchdog"
 )
 
@@ -85,7 +85,7 @@ func renewIdentity(env func(string) string, log *slog.Logger) error {
 	if env("MFG_KEYRING_FILE") != "" {
 		return nil
 	}
-	renewed, err := mysql.RenewIdentity(datadirOf(env))
+	renewed, err := datadir.RenewIdentity(datadirOf(env))
 	if renewed != "" {
 		log.Info("the data was cloned; mysqld starts with a new server_uuid", "serverUUID", renewed)
 	}

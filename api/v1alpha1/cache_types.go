@@ -142,7 +142,8 @@ type CacheAuth struct {
 
 // CacheTLS encrypts connections to the cache.
 type CacheTLS struct {
-	// enabled encrypts all connections to the cache with the certificate of spec.tls. Default: true if the group has TLS. True needs spec.tls.
+	// enabled encrypts all connections to the cache with the certificate of spec.tls. Default: true if the group has TLS from its
+	// beginning, else false. True needs spec.tls.
 	//
 	// +optional
 	Enabled *bool `json:"enabled,omitempty"`

@@ -18,6 +18,9 @@ const (
 	ConditionFailoverBlocked = "FailoverBlocked"
 	// ConditionTLSReady: the group's certificate is there, names what it must, and MySQL shows it.
 	ConditionTLSReady = "TLSReady"
+	// ConditionTLSRequired: the sites refuse connections without TLS. It is there in a group that got TLS later, or that lets clients
+	// connect without it, and says what the next step waits for.
+	ConditionTLSRequired = "TLSRequired"
 	// ConditionEncryptionReady: every keyring is sealed, and what the specification asks for is encrypted.
 	ConditionEncryptionReady = "EncryptionAtRestReady"
 	// ConditionBackupReady: every profile has a backup, its last attempt succeeded, and none that was due is missing.

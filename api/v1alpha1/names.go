@@ -16,12 +16,14 @@ const Domain = "mysql-mfg.io"
 
 // Labels on managed objects (specification 2.4).
 const (
-	LabelName         = "app.kubernetes.io/name"
-	LabelInstance     = "app.kubernetes.io/instance"
-	LabelManagedBy    = "app.kubernetes.io/managed-by"
-	LabelGroup        = Domain + "/failover-group"
-	LabelSite         = Domain + "/site"
-	LabelRole         = Domain + "/role"
+	LabelName      = "app.kubernetes.io/name"
+	LabelInstance  = "app.kubernetes.io/instance"
+	LabelManagedBy = "app.kubernetes.io/managed-by"
+	LabelGroup     = Domain + "/failover-group"
+	LabelSite      = Domain + "/site"
+	LabelRole      = Domain + "/role"
+	// LabelLeader is on the pod of the operator that leads, where there are several, with the value Leads.
+	LabelLeader       = Domain + "/leader"
 	LabelHealthy      = Domain + "/healthy"
 	LabelCacheRole    = Domain + "/cache-role"
 	LabelCacheTraffic = Domain + "/cache-traffic"
@@ -46,6 +48,7 @@ const (
 	NameAuthority     = "mfg-authority"
 	ManagedByOperator = "operator"
 	RolePrimary       = "primary"
+	Leads             = "true"
 	RoleReplica       = "replica"
 	CacheTrafficOn    = "enabled"
 	HealthyYes        = "yes"
@@ -69,6 +72,9 @@ const (
 	// AnnotationRotatePasswords has the passwords of the operator's own accounts replaced: all, or some of operator, replication,
 	// sidecar and clone, separated by commas. The operator takes it off when it is done or refused.
 	AnnotationRotatePasswords = Domain + "/rotate-passwords"
+	// AnnotationRotateCertificate has the operator replace what it made for a group with tls: {}: server, the certificate; ca, the authority
+	// too, 24 hours after clients can trust the new one; ca=1h, after that time, 2m to 720h. The operator takes it off when it is done or refused.
+	AnnotationRotateCertificate = Domain + "/rotate-certificate"
 	// AnnotationPasswordSerial, on the pod of a site, is the serial of the accounts Secret. Changed, it has the kubelet look at once.
 	AnnotationPasswordSerial = Domain + "/password-serial"
 	// AnnotationRotation is what `kubectl mfg rotate --all` leaves on the group while it is under way: when it began, and the
@@ -256,6 +262,12 @@ const (
 	AuthorityChain      = "chain.json"
 )
 
+// AuthoritySecretOfTLS holds the authority that the operator made for a group with tls: {}, with its private key. No pod mounts it.
+func AuthoritySecretOfTLS(group string) string { return fmt.Sprintf("mysql-%s-ca", group) }
+
+// MadeTLSSecret holds the certificate that the operator made for a group with tls: {}.
+func MadeTLSSecret(group string) string { return fmt.Sprintf("mysql-%s-tls", group) }
+
 // AccountsSecret holds the generated passwords of the operator's own MySQL accounts.
 func AccountsSecret(group string) string { return fmt.Sprintf("mysql-%s-accounts", group) }
 
@@ -295,6 +307,8 @@ func KeyringSecret(group, site string, version int64) string {
 const (
 	KeyringKey      = "keyring"
 	KeyringTokenKey = "token"
+	// KeyringTokenCA is, beside the token, the authorities of the escrow endpoint's certificate if the operator makes it.
+	KeyringTokenCA = "ca.crt"
 )
 
 // KeyringTokenSecret holds the bearer token with which a site escrows its keyring.

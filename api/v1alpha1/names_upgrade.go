@@ -15,7 +15,13 @@ const (
 	AnnotationUpgradeStopped = Domain + "/upgrade-stopped"
 	// AnnotationUpgradePolicy, on the Lease of the turn, says in words how turns are paced.
 	AnnotationUpgradePolicy = Domain + "/upgrade-policy"
+	// AnnotationUpgradeRevision, on the Lease of the turn, names the version of the operator that leads, as status.upgrade of groups does. The
+	// annotation upgrade-window, on the same Lease, is the window of the installation.
+	AnnotationUpgradeRevision = Domain + "/upgrade-revision"
 
 	// UpgradeLeaseSuffix, after the name of a release's Lease, is the name of the Lease whose holder is the group that has the turn.
 	UpgradeLeaseSuffix = "-upgrade"
+
+	// UpgradeLeaseName is that name as the chart installs the operator.
+	UpgradeLeaseName = "mfg-operator" + UpgradeLeaseSuffix
 )

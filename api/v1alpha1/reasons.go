@@ -56,6 +56,10 @@ const (
 	ReasonSecretMissing Reason = "SecretMissing"
 	// ReasonSecretUnusable: the Secret with the group's certificate holds no usable certificate.
 	ReasonSecretUnusable Reason = "SecretUnusable"
+	// ReasonCertificateAuthorityUnusable: the Secret with the authority that the operator made for the group is damaged.
+	ReasonCertificateAuthorityUnusable Reason = "CertificateAuthorityUnusable"
+	// ReasonCertificateAuthorityChanging: the authority of the group's certificate is being replaced, in steps.
+	ReasonCertificateAuthorityChanging Reason = "CertificateAuthorityChanging"
 	// ReasonWrongNames: the certificate does not name every site.
 	ReasonWrongNames Reason = "WrongNames"
 	// ReasonSecretNotMeant: the Secret is there for others too, and nobody who may edit it has said that the group may use it.

@@ -89,6 +89,18 @@ const (
 	ReasonTLSSecretNotMeant Reason = "TLSSecretNotMeant"
 	// ReasonCertificateNotRenewed: a site shows a certificate that ends soon, or cannot take the one in the Secret.
 	ReasonCertificateNotRenewed Reason = "CertificateNotRenewed"
+	// ReasonCertificateMade: the operator made a server certificate for the group, or renewed it.
+	ReasonCertificateMade Reason = "CertificateMade"
+	// ReasonCertificateAuthorityMade: the operator made an authority for the group's certificate.
+	ReasonCertificateAuthorityMade Reason = "CertificateAuthorityMade"
+	// ReasonCertificateAuthorityReplaced: another authority signs the group's certificates from now on, or the former one left ca.crt.
+	ReasonCertificateAuthorityReplaced Reason = "CertificateAuthorityReplaced"
+	// ReasonCertificateAuthorityDamaged: the Secret with the group's authority is damaged; see TLSReady.
+	ReasonCertificateAuthorityDamaged Reason = "CertificateAuthorityDamaged"
+	// ReasonCertificateSecretForeign: a Secret of the name that the operator keeps the group's certificate under belongs to somebody else; see TLSReady.
+	ReasonCertificateSecretForeign Reason = "CertificateSecretForeign"
+	// ReasonCertificateRotationRefused: an order for another certificate makes no sense, or not for this group.
+	ReasonCertificateRotationRefused Reason = "CertificateRotationRefused"
 	// ReasonCertManagerMissing: spec.tls.issuerRef is set, but cert-manager is not installed.
 	ReasonCertManagerMissing Reason = "CertManagerMissing"
 	// ReasonAuthorityReplaced: the key that signs statements was missing and was made anew: see docs/fence.md.

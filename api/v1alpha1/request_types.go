@@ -21,6 +21,8 @@ const (
 	RequestRotateKeyring   RequestKind = "RotateKeyring"
 	RequestRotatePasswords RequestKind = "RotatePasswords"
 	RequestPromoteCache    RequestKind = "PromoteCache"
+	// RequestRotateCertificate is about what the operator made for a group with tls: {}.
+	RequestRotateCertificate RequestKind = "RotateCertificate"
 )
 
 // requestAnnotations are the annotations by which each kind is asked for.
@@ -32,6 +34,8 @@ var requestAnnotations = map[RequestKind]string{
 	RequestRotateKeyring:   AnnotationRotateKeyring,
 	RequestRotatePasswords: AnnotationRotatePasswords,
 	RequestPromoteCache:    AnnotationPromoteCache,
+
+	RequestRotateCertificate: AnnotationRotateCertificate,
 }
 
 // RequestKinds are all kinds, in the order of their names.
@@ -85,6 +89,8 @@ const (
 	AnswerRoleMoving     = "RoleIsMoving"
 	AnswerNotEncrypted   = "NotEncrypted"
 	AnswerUpdateUnderWay = "UpdateUnderWay"
+	// AnswerNoSuchCertificate: the operator makes no certificate for the group, or not that one.
+	AnswerNoSuchCertificate = "NoSuchCertificate"
 
 	// What is wrong with the site that is asked for.
 	AnswerSiteNotAnswering = "SiteNotAnswering"

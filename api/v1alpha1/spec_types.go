@@ -32,9 +32,9 @@ const (
 
 // MysqlFailoverGroupSpec is the wished state of a group.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.encryptionAtRest) || !self.encryptionAtRest.enabled || has(self.tls)",message="encryption at rest needs TLS, because every replica is cloned over the network: set spec.tls.secretName",fieldPath=".tls",reason=FieldValueRequired
+// +kubebuilder:validation:XValidation:rule="!has(self.encryptionAtRest) || !self.encryptionAtRest.enabled || has(self.tls)",message="encryption at rest needs TLS, because every replica is cloned over the network: set spec.tls, {} has the operator make a certificate",fieldPath=".tls",reason=FieldValueRequired
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.encryptionAtRest) || !oldSelf.encryptionAtRest.enabled || (has(self.encryptionAtRest) && self.encryptionAtRest.enabled)",message="encryption at rest cannot be turned off: load the data into a new group without encryption instead",fieldPath=".encryptionAtRest",reason=FieldValueForbidden
-// +kubebuilder:validation:XValidation:rule="has(self.tls) == has(oldSelf.tls)",message="TLS can neither be added to a group nor taken off it, because sites with and without it do not replicate from each other while they are updated: make a new group as you want it and move the data",fieldPath=".tls",reason=FieldValueForbidden
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.tls) || has(self.tls)",message="TLS cannot be taken off a group, because its sites verify each other: leave spec.tls, and set tls.plainConnections to Allow to let clients connect without TLS, or make a new group without it and move the data",fieldPath=".tls",reason=FieldValueForbidden
 // +kubebuilder:validation:XValidation:rule="!has(self.cache) || !has(self.cache.tls) || !has(self.cache.tls.enabled) || !self.cache.tls.enabled || has(self.tls)",message="TLS of the cache uses the group's certificate: set spec.tls, or leave cache.tls.enabled out",fieldPath=".cache.tls.enabled",reason=FieldValueInvalid
 // +kubebuilder:validation:XValidation:rule="!has(self.encryptionAtRest) || !self.encryptionAtRest.enabled || !has(self.backup) || !has(self.backup.profiles) || self.backup.profiles.all(p, p.method != 'Physical' || has(p.encryption))",message="a Physical backup of an encrypted group holds its keyring, and would give it to everybody who reads the bucket: set encryption.recipients in the profile, or take the method Logical",fieldPath=".backup.profiles",reason=FieldValueInvalid
 // +kubebuilder:validation:XValidation:rule="!has(self.encryptionAtRest) || !self.encryptionAtRest.enabled || !has(self.backup) || !has(self.backup.pitr) || !self.backup.pitr.enabled || !has(self.backup.profiles) || self.backup.profiles.all(p, !has(self.backup.pitr.profile) || p.name != self.backup.pitr.profile || has(p.encryption))",message="the archive has the binary logs of an encrypted group in the clear, for everybody who reads the bucket: set encryption.recipients in the profile that backup.pitr.profile names",fieldPath=".backup.pitr.profile",reason=FieldValueInvalid
@@ -219,20 +219,43 @@ type StorageSpec struct {
 	StorageClassName *string `json:"storageClassName,omitempty"`
 }
 
-// TLSSpec gives the group's certificates.
+// TLSSpec gives the group's certificates. Empty ({}), the operator makes an authority and a certificate for the group, and renews both.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.issuerRef) || has(self.secretName)",message="cert-manager writes the certificate of issuerRef into a Secret: name it in spec.tls.secretName, or leave both out (tls: {}), and the operator makes a certificate",fieldPath=".secretName",reason=FieldValueRequired
 type TLSSpec struct {
 	// issuerRef names a cert-manager issuer; with it the operator asks for a certificate and cert-manager writes it to
-	// secretName. Default none: secretName must exist.
+	// secretName. Default none: secretName must exist, or is not given either.
 	//
 	// +optional
 	IssuerRef *IssuerRef `json:"issuerRef,omitempty"`
-	// secretName is the Secret, in the group's namespace, that holds tls.crt, tls.key and ca.crt.
+	// secretName is the Secret, in the group's namespace, that holds tls.crt, tls.key and ca.crt. Default none: the operator makes and renews
+	// them, in the Secret mysql-<group>-tls.
 	//
-	// +required
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
-	SecretName string `json:"secretName"`
+	SecretName string `json:"secretName,omitempty"`
+	// plainConnections says whether clients may connect without TLS. Allow: they may. RefuseWhenUnused: the sites refuse them once no site
+	// has seen one for 10 minutes. Refuse: the sites refuse them now, also those that are in use. The operator updates the sites for it,
+	// one by one. Default: Refuse in a group that was made with TLS, Allow in one that got it later; the operator never changes that.
+	//
+	// +optional
+	PlainConnections PlainConnections `json:"plainConnections,omitempty"`
+}
+
+// Made is true if the operator makes the certificate; false without TLS too.
+func (t *TLSSpec) Made() bool { return t != nil && t.SecretName == "" }
+
+// Secret is the Secret with tls.crt, tls.key and ca.crt of a group; empty without TLS.
+func (t *TLSSpec) Secret(group string) string {
+	switch {
+	case t == nil:
+		return ""
+	case t.Made():
+		return MadeTLSSecret(group)
+	}
+	return t.SecretName
 }
 
 // IssuerRef names a cert-manager issuer.

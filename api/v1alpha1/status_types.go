@@ -11,8 +11,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //     rowsOutsideInnoDB, sites[].{state,reason,message,errant,outlivedLease}, readySites, replicationLag, lastFailover, failovers, epochs and the conditions
 //     Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
 //   - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,unlisted,node,image,version,clone},
-//     encryptionAtRest, passwords, restore, upgrade and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
-//     RestoreReady, DNSReady, TaintsReady, UpgradePending.
+//     encryptionAtRest, passwords, restore, tls, upgrade and the conditions Progressing, TLSReady, TLSRequired, UnbuiltFeatures,
+//     EncryptionAtRestReady, RestoreReady, DNSReady, TaintsReady, UpgradePending.
 //
 // backup.profiles and the conditions BackupReady and BackupVerified are written by operator/backups, through mfg-backup-status; backup.pitr and
 // the condition PITRReady by operator/archiving, through mfg-pitr-status.
@@ -124,6 +124,11 @@ type MysqlFailoverGroupStatus struct {
 	//
 	// +optional
 	Restore *RestoreStatus `json:"restore,omitempty"`
+
+	// tls is how far the group is on its way to TLS.
+	//
+	// +optional
+	TLS *TLSStatus `json:"tls,omitempty"`
 
 	// passwords says how far the replacement of passwords is; empty if there never was one.
 	//

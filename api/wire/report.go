@@ -119,6 +119,12 @@ type CertificateReport struct {
 	NotAfter  *time.Time `json:"notAfter,omitempty"`
 	// Problem says why MySQL does not show the certificate that lies in its pod; empty if it does.
 	Problem string `json:"problem,omitempty"`
+	// Bundle and Current are fingerprints (hexadecimal SHA-256) of ca.crt and tls.crt as MySQL took them last; empty before, and from
+	// sidecars of an earlier version.
+	Bundle  string `json:"bundle,omitempty"`
+	Current string `json:"current,omitempty"`
+	// Plain counts clients without TLS; nil before they were counted, while that fails, and from a sidecar of an older version.
+	Plain *PlainReport `json:"plain,omitempty"`
 }
 
 // EngineReport counts the tables of users whose rows are outside InnoDB (MyISAM, CSV, ARCHIVE): a clone makes them empty. It

@@ -182,11 +182,17 @@ func (t *tailBuffer) Write(p []byte) (int, error) {
 // saidShown is how many bytes of it an error holds.
 const saidShown = 400
 
-// end is the end of it as one line: the reason comes last in a server's log.
+// end is the end of it as one line: the reason comes last in a server's log, or is its first error. mysqld tells an error's consequences as errors too.
 func (t *tailBuffer) end() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	text := strings.Join(strings.Fields(string(t.buf)), " ")
+	said := t.buf
+	if i := bytes.Index(said, []byte("[ERROR]")); i >= 0 {
+		said = said[i:]
+		text := strings.Join(strings.Fields(string(said)), " ")
+		return clip(text, saidShown)
+	}
+	text := strings.Join(strings.Fields(string(said)), " ")
 	if over := len(text) - saidShown; over > 0 {
 		text = "..." + strings.ToValidUTF8(text[over:], "")
 	}

@@ -5,6 +5,7 @@
 package job_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -191,17 +192,29 @@ func (h *history) verifications() {
 
 // A load that was killed in the midst of a replay begins again, and ends where the first try was to end, whatever was archived meanwhile.
 func TestAKilledReplayBeginsAgain(t *testing.T) {
-	h := newHistory(t, 2, false, "a")
+	t.Run("in the clear", func(t *testing.T) { killedReplay(t, false, bucket.Physical) })
+	t.Run("encrypted", func(t *testing.T) { killedReplay(t, true, bucket.Logical) })
+}
+
+func killedReplay(t *testing.T, encrypted bool, method string) {
+	h := newHistory(t, 2, encrypted, "a")
 	h.write("", "CREATE DATABASE d")
 	h.some(10)
-	h.backup("a", "first", bucket.Physical)
+	h.backup("a", "first", method)
 	h.some(20)
 	h.big(16)
 	h.archive(true)
 	want, until := digests(t, h.sites["a"].Root(t)), h.executed("a")
-	h.job.site(false)
+	h.job.site(encrypted)
 	h.job.config.Backup, h.job.config.PointInTime, h.job.config.Server.Dir = "", &backup.PointInTime{Latest: true}, "/srv/volume/data.restored"
 	first := h.job.cmd("load")
+	var said bytes.Buffer
+	first.Stdout, first.Stderr = &said, &said
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the load that is killed said:\n%s", said.Bytes())
+		}
+	})
 	if err := first.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +232,7 @@ func TestAKilledReplayBeginsAgain(t *testing.T) {
 	if res := h.job.must("load"); res.Backup != "first" || res.Replayed != 22 {
 		t.Errorf("%+v", res)
 	}
-	db := h.job.opened("/srv/volume/data.restored", false)
+	db := h.job.opened("/srv/volume/data.restored", encrypted)
 	same(t, want, digests(t, db))
 	if got := gtid.MustParse(executed(t, db)); !got.Equal(until) {
 		t.Errorf("executed %s, want %s", got, until)

@@ -31,7 +31,8 @@ func (j *job) site(keyring bool) {
 	conf := "[mysqld]\nsocket=/srv/mysqld.sock\nserver_id=7\ngtid_mode=ON\nenforce_gtid_consistency=ON\nlog_bin=binlog\n" +
 		"super_read_only=ON\nread_only=ON\noffline_mode=ON\nskip_replica_start=ON\nrequire_secure_transport=ON\nplugin_load_add=mysql_clone.so\n"
 	if keyring {
-		conf += strings.Join(mysqltest.Encrypted, "\n") + "\n"
+		// As on an encrypted site: temporary tablespaces are in memory, and what a killed server leaves there outlives a container.
+		conf += strings.Join(mysqltest.Encrypted, "\n") + "\ninnodb_temp_tablespaces_dir=/srv/tmp\ninnodb_temp_data_file_path=/srv/tmp/ibtmp1:12M:autoextend\n"
 	}
 	if err := os.WriteFile(filepath.Join(j.dir, "my.cnf"), []byte(conf), 0o644); err != nil {
 		j.t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/internal/mysql/datadir"
 )
 
 const (
@@ -92,7 +93,16 @@ var encrypted = []string{"--default-table-encryption=ON", "--innodb-redo-log-enc
 func (s *server) initialise(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, initTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "mysqld", s.args("--initialize-insecure")...)
+	args := []string{"--initialize-insecure"}
+	if tmp := s.config.TmpDir; tmp != "" {
+		options, remove, err := datadir.ForInitialize(tmp)
+		if err != nil {
+			return fail(BadConfig, err)
+		}
+		defer func() { _ = remove() }() // else the next try removes it
+		args = append(args, options...)
+	}
+	cmd := exec.CommandContext(ctx, "mysqld", s.args(args...)...)
 	s.said = &tailBuffer{}
 	cmd.Stderr, cmd.Stdout = s.said, s.said
 	cmd.WaitDelay = 5 * time.Second

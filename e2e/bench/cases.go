@@ -17,6 +17,8 @@ import (
 // benchCase is one way to lose the active site.
 type benchCase struct {
 	stage.Fault
+	// prepare is done before each run, under load; nil does nothing.
+	prepare func(ctx context.Context, g *stage.Group, site string) error
 	// runs is how many its targets are for, and batch how many of them share one set of writers: those that lose nothing
 	// leave the group whole and need no fresh start.
 	runs, batch int
@@ -103,6 +105,10 @@ func cases() []benchCase {
 		{Fault: shared["pod-force-delete"], runs: 20, batch: 1, targets: limits(target{Figure: figureP50, Limit: 8})},
 		{Fault: shared["node-kill"], runs: 10, batch: 1, targets: afterLease},
 		{Fault: shared["node-cut"], runs: 10, batch: 1, targets: afterLease},
+		{
+			Fault: stage.Fault{Name: "operator-node", Moves: true, MayMove: true, Break: killNode, Repair: endStandby}, prepare: leadFrom,
+			runs: 20, batch: 1, targets: afterStandby,
+		},
 	}
 }
 

@@ -153,6 +153,14 @@ func (s *session) once(ctx context.Context, c benchCase, p pace) error {
 	if err != nil {
 		return err
 	}
+	if c.prepare != nil {
+		if err := c.prepare(ctx, s.Group, before.Status.ActiveSite); err != nil {
+			return err
+		}
+		if before, err = s.AwaitReady(ctx, bringUp); err != nil {
+			return err
+		}
+	}
 	if err := s.relieve(ctx); err != nil {
 		return err
 	}

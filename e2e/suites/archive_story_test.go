@@ -205,6 +205,13 @@ func lacksOf(ctx context.Context, g *stage.Group, site, all string, s wire.Archi
 			s.ArchivedGTID += "," + b.Status.GTIDExecuted
 		}
 	}
+	group, err := g.Get(ctx)
+	if err != nil {
+		return "", err
+	}
+	if r := group.Status.Restore; r != nil && r.GTIDExecuted != "" {
+		s.ArchivedGTID += "," + r.GTIDExecuted // a restored group's archive begins with what it was restored to
+	}
 	out, err := g.RootSQL(ctx, site, fmt.Sprintf("SELECT GTID_SUBTRACT('%s', '%s')", all, strings.TrimPrefix(s.ArchivedGTID, ",")))
 	return strings.ReplaceAll(strings.TrimSpace(out), `\n`, ""), err
 }

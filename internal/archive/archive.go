@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -29,6 +27,8 @@ type Archive struct {
 	// read are manifests that were read: they are never overwritten.
 	mu   sync.Mutex
 	read map[string]Log
+	// proven is the sealed log that was last read to its end in place of a segment.
+	proven bucket.Object
 }
 
 // Open opens the archive of a group. It asks the storage nothing.
@@ -228,12 +228,4 @@ func small[T any](ctx context.Context, a *Archive, key string, parse func([]byte
 		return none, a.b.Damage(key, err)
 	}
 	return v, nil
-}
-
-// Read reads the plaintext of a file: bytes [From, To) of the binary log. Only io.EOF says that all of it was there and is what was written:
-// what was read before an error must not be used.
-func (a *Archive) Read(ctx context.Context, l Log, ids bucket.Identities) (io.ReadCloser, error) {
-	o := l.Object
-	o.Key = path.Join(l.folder(), o.Key)
-	return a.b.OpenSealed(ctx, bucket.Sealed{Object: o, Plain: l.To - l.From, Encrypted: l.Encrypted, Recipients: l.Recipients}, ids)
 }

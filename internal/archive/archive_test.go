@@ -83,9 +83,9 @@ func twoSegments(t *testing.T, a *Archive, r Recipients) (*madeLog, Log, Log) {
 	return m, first, second
 }
 
-func TestWhatIsPutIsListedAndRead(t *testing.T) {
-	t.Parallel()
-	a, _ := openFolder(t)
+// encryptedTo makes a recipient and its identity.
+func encryptedTo(t *testing.T) (Recipients, bucket.Identities) {
+	t.Helper()
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
 		t.Fatal(err)
@@ -98,6 +98,13 @@ func TestWhatIsPutIsListedAndRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return r, ids
+}
+
+func TestWhatIsPutIsListedAndRead(t *testing.T) {
+	t.Parallel()
+	a, _ := openFolder(t)
+	r, ids := encryptedTo(t)
 	m, first, second := twoSegments(t, a, r)
 	if err := a.PutEpoch(t.Context(), Epoch{Epoch: 1, Site: "a", ServerUUID: serverA, PromotedAt: noon, GTIDExecuted: serverA + ":1-4"}); err != nil {
 		t.Fatal(err)

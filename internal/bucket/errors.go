@@ -78,6 +78,14 @@ type Error struct {
 	Detail string
 	// ended is the context's error if that ended the operation.
 	ended error
+	// missing is true if a manifest names the object, and it is not there.
+	missing bool
+}
+
+// Missing is true for what a manifest names and the storage does not have: it is damage, unless somebody has removed it for a reason since.
+func Missing(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.missing
 }
 
 const detailMax = 400

@@ -201,7 +201,7 @@ func (o *objectReader) next() error {
 func (o *objectReader) again(err error) error {
 	err = o.b.failIn(o.ctx, "read", o.left[0].Key, err)
 	if KindOf(err) == NotFound {
-		return o.damaged("it is missing")
+		return &Error{Kind: Damaged, Op: "read", Key: o.left[0].Key, Detail: "it is missing", missing: true}
 	}
 	o.tries++
 	if o.tries >= readTries || !passing(KindOf(err)) {

@@ -19,7 +19,13 @@ type Donor struct {
 	User, Password string
 	// RequireTLS refuses plaintext; encrypted data cannot be cloned without it.
 	RequireTLS bool
+	// Files are those with which the recipient speaks to the donor from now on; nil leaves those that it has.
+	Files *CloneFiles
 }
+
+// CloneFiles are paths on the recipient: of the authority that must have signed the donor's certificate, and of what the recipient shows
+// itself. Without any the donor is not verified, and the connection is encrypted if the donor can.
+type CloneFiles struct{ CA, Cert, Key string }
 
 // String never shows the password.
 func (d Donor) String() string { return fmt.Sprintf("%s@%s:%d", d.User, d.Host, d.Port) }
@@ -54,7 +60,7 @@ type CloneStage struct {
 // connection ended first: CloneStatus tells once the server is back. Any other error means that the server refused or
 // gave up; its former data may be gone.
 //
-// Its server_uuid stays, unless whoever starts it again calls RenewIdentity.
+// Its server_uuid stays, unless who starts it again calls datadir.RenewIdentity.
 //
 // A server that accepts writes is refused with ErrWritable. One with databases needs a window (BeginWindow). All accounts are the donor's afterwards.
 func (db *DB) Clone(ctx context.Context, donor Donor) error {
@@ -111,7 +117,28 @@ func readyToClone(ctx context.Context, conn *sql.Conn, donor Donor) error {
 	if _, err := conn.ExecContext(ctx, "SET GLOBAL clone_valid_donor_list = ?", donors); err != nil {
 		return fmt.Errorf("set clone_valid_donor_list: %w", err)
 	}
+	if err := takeCloneFiles(ctx, conn, donor.Files); err != nil {
+		return err
+	}
 	return letTablesGo(ctx, conn)
+}
+
+func takeCloneFiles(ctx context.Context, conn *sql.Conn, files *CloneFiles) error {
+	if files == nil {
+		return nil
+	}
+	for _, f := range []struct{ name, path string }{{"clone_ssl_ca", files.CA}, {"clone_ssl_cert", files.Cert}, {"clone_ssl_key", files.Key}} {
+		var err error
+		if f.path == "" {
+			_, err = conn.ExecContext(ctx, "SET GLOBAL "+f.name+" = DEFAULT") // an empty text would be taken for a file
+		} else {
+			_, err = conn.ExecContext(ctx, "SET GLOBAL "+f.name+" = ?", f.path)
+		}
+		if err != nil {
+			return fmt.Errorf("set %s: %w", f.name, err)
+		}
+	}
+	return nil
 }
 
 // letTablesGo ends what holds a table of a server whose data is about to go. A clone drops every table first and waits for its

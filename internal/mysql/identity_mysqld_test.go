@@ -14,13 +14,14 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/internal/mysql/datadir"
 	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
 )
 
 // renewing does before each start of mysqld what the supervisor in a pod does, and counts how often that was needed.
 func renewing(t *testing.T, renewals *atomic.Int32) func(string) {
-	return func(datadir string) {
-		renewed, err := mysql.RenewIdentity(datadir)
+	return func(dir string) {
+		renewed, err := datadir.RenewIdentity(dir)
 		if err != nil {
 			t.Error(err)
 		}
@@ -28,7 +29,7 @@ func renewing(t *testing.T, renewals *atomic.Int32) func(string) {
 			return
 		}
 		renewals.Add(1)
-		if err := os.Chown(filepath.Join(datadir, "auto.cnf"), 999, 999); err != nil { // the test is root, the supervisor is not
+		if err := os.Chown(filepath.Join(dir, "auto.cnf"), 999, 999); err != nil { // the test is root, the supervisor is not
 			t.Error(err)
 		}
 	}

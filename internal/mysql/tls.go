@@ -58,6 +58,23 @@ func (db *DB) ServedCertificate(ctx context.Context) (notBefore, notAfter time.T
 	return notBefore, notAfter, nil
 }
 
+// plainClientsQuery counts sessions of clients over TCP without TLS. It locks nothing. A session that has not logged in yet is none: it may be
+// about to turn to TLS.
+const plainClientsQuery = `SELECT COUNT(*) FROM performance_schema.threads WHERE CONNECTION_TYPE = 'TCP/IP' AND PROCESSLIST_ID IS NOT NULL
+ AND PROCESSLIST_USER IS NOT NULL AND PROCESSLIST_USER NOT IN ('unauthenticated user', ?, ?, ?, ?, ?, ?)`
+
+// PlainClients counts the clients that are connected without TLS now; accounts of our own are none.
+func (db *DB) PlainClients(ctx context.Context) (int, error) {
+	ctx, cancel := db.short(ctx)
+	defer cancel()
+	var n int
+	row := db.pool.QueryRowContext(ctx, plainClientsQuery, AccountOperator, AccountSidecar, AccountReplication, AccountClone, AccountProbe, AccountBackup)
+	if err := row.Scan(&n); err != nil {
+		return 0, fmt.Errorf("count clients without TLS of %s: %w", db.target, err)
+	}
+	return n, nil
+}
+
 // numberAccessDenied is that of a name or password that the server refuses.
 const numberAccessDenied = 1045
 

@@ -80,7 +80,7 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 func (op *Op) allowed(g *v1alpha1.MysqlFailoverGroup) error {
 	e := g.Spec.EncryptionAtRest
 	if g.Spec.TLS == nil {
-		return cli.Refused("refused: %s has no TLS, without which its sites cannot be cloned encrypted, and TLS cannot be added to a group\n  make a new group with spec.tls and spec.encryptionAtRest, and move the data",
+		return cli.Refused("refused: %s has no TLS, without which its sites cannot be cloned encrypted\n  give it TLS first, which takes two updates and no downtime (docs/tls.md), or make a new group with spec.tls and spec.encryptionAtRest, and move the data",
 			op.Group)
 	}
 	if e == nil || !e.Enabled {

@@ -85,7 +85,7 @@ func TestClient(t *testing.T) {
 		"Site":               {op: Client{Site: "rome"}, pod: "orders-cache-rome-0", typed: "hunter2.x\ntyped", command: "sh -h 127.0.0.1 -p 6379"},
 		"Command":            {op: Client{Args: []string{"INFO", "replication"}}, pod: "orders-cache-paris-0", typed: "hunter2.x\n", command: "-p 6379 INFO replication"},
 		"CommandOnATerminal": {op: Client{Args: []string{"DBSIZE"}}, terminal: true, typed: "hunter2.x\n", command: "-p 6379 DBSIZE"},
-		"OwnTLS":             {change: func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Cache.TLS.Enabled = &on }, typed: "hunter2.x\ntyped", command: "-p 6379 --tls --insecure"},
+		"OwnTLS":             {change: func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.TLS, g.Spec.Cache.TLS.Enabled = &v1alpha1.TLSSpec{}, &on }, typed: "hunter2.x\ntyped", command: "-p 6379 --tls --insecure"},
 		"GroupTLS":           {change: func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.TLS = &v1alpha1.TLSSpec{} }, typed: "hunter2.x\ntyped", command: "-p 6379 --tls --insecure"},
 		"OwnSecret":          {change: func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Cache.Auth.SecretName = "mine" }, typed: "hunter2.x\ntyped", command: "-p 6379"},
 		"BadSecret":          {op: Client{Group: "bad"}, says: "no usable key password"},

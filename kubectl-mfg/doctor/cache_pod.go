@@ -91,7 +91,7 @@ func cacheCertificate(w World) []Finding {
 	if missing == nil {
 		return nil
 	}
-	return one(Warn, wire.Remedy{Text: "have the certificate of Secret " + w.Group.Spec.TLS.SecretName + " made anew with these names beside those that it has"},
+	return one(Warn, wire.Remedy{Text: "have the certificate of Secret " + w.Group.Spec.TLS.Secret(w.Group.Name) + " made anew with these names beside those that it has"},
 		"the certificate lacks names of the cache, so clients that verify it refuse to connect: %s", strings.Join(missing, ", "))
 }
 

@@ -121,10 +121,10 @@ func (a access) add(g *v1alpha1.MysqlFailoverGroup, rules []rbacv1.PolicyRule, s
 // isOurs is true for the names of Secrets that hold a password or a key of the group: of any version, and of any site, also one
 // that has left the group and whose keyrings are kept.
 func isOurs(g *v1alpha1.MysqlFailoverGroup, name string) bool {
-	if g.Spec.TLS != nil && name == g.Spec.TLS.SecretName {
+	if g.Spec.TLS != nil && name == g.Spec.TLS.Secret(g.Name) {
 		return true
 	}
-	if slices.Contains([]string{v1alpha1.RootSecret(g.Name), v1alpha1.AccountsSecret(g.Name), v1alpha1.FormerAuthoritySecret(g.Name), v1alpha1.CacheAuthSecret(g.Name), report.CachePasswordSecret(g)}, name) {
+	if slices.Contains([]string{v1alpha1.AuthoritySecretOfTLS(g.Name), v1alpha1.RootSecret(g.Name), v1alpha1.AccountsSecret(g.Name), v1alpha1.FormerAuthoritySecret(g.Name), v1alpha1.CacheAuthSecret(g.Name), report.CachePasswordSecret(g)}, name) {
 		return true
 	}
 	rest, of := strings.CutPrefix(name, v1alpha1.SiteName(g.Name, ""))

@@ -152,7 +152,7 @@ func CacheOf(cr *v1alpha1.MysqlFailoverGroup, active string, next *Forecast) *Ca
 		return nil
 	}
 	c := &Cache{
-		Engine: string(spec.Engine), TLS: cacheSpeaksTLS(cr), MaxMemoryBytes: spec.MaxMemory.Value(),
+		Engine: string(spec.Engine), TLS: cr.CacheTLS(), MaxMemoryBytes: spec.MaxMemory.Value(),
 		Endpoint: fmt.Sprintf("%s.%s:%d", v1alpha1.CacheService(cr.Name), cr.Namespace, v1alpha1.CachePort),
 	}
 	if ready := meta.FindStatusCondition(cr.Status.Conditions, v1alpha1.ConditionCacheReady); ready != nil {
@@ -181,14 +181,6 @@ func cachePromotionOf(p *v1alpha1.CachePromotion) *CachePromotion {
 		At: p.At.UTC(), Kind: string(p.Kind), From: p.From, To: p.To, Method: string(p.Method), SessionsPreserved: p.SessionsPreserved,
 		TookMillis: p.TookMillis, Reason: p.Reason, Message: p.Message,
 	}
-}
-
-// cacheSpeaksTLS: as the group, unless the cache has a word of its own.
-func cacheSpeaksTLS(cr *v1alpha1.MysqlFailoverGroup) bool {
-	if own := cr.Spec.Cache.TLS.Enabled; own != nil {
-		return *own
-	}
-	return cr.Spec.TLS != nil
 }
 
 // cacheSites are the caches of all sites, in the order of the specification; last come those whose site has left it.

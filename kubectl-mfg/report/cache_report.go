@@ -42,7 +42,7 @@ func BuildCache(cr *v1alpha1.MysqlFailoverGroup, view LiveView) *CacheReport {
 		Cache: *group.Cache, PasswordSecret: CachePasswordSecret(cr), LastRequest: cr.Status.LastRequest(v1alpha1.RequestPromoteCache),
 	}
 	if out.Cache.TLS && cr.Spec.TLS != nil {
-		out.TLSSecret = cr.Spec.TLS.SecretName
+		out.TLSSecret = cr.Spec.TLS.Secret(cr.Name)
 	}
 	if ready := out.Cache.Ready; ready == nil || !*ready {
 		out.Hints = CacheHints(cr.Namespace, cr.Name, &out.Cache)

@@ -327,6 +327,11 @@ func notesOf(cr *v1alpha1.MysqlFailoverGroup, r MysqlFailoverGroupReport) []Note
 			note("%s", c.Message)
 		}
 	}
+	for _, text := range []string{tlsNote(cr), upgradeNote(cr)} {
+		if text != "" {
+			note("%s", text)
+		}
+	}
 	return notes
 }
 

@@ -36,7 +36,7 @@ func secretsOf(p *planned) []needed {
 	if p.identity != "" {
 		all = append(all, needed{p.identity, "age identity", []string{v1alpha1.BackupIdentityKey}})
 	}
-	if tls := p.group.Spec.TLS; tls != nil && tls.IssuerRef == nil {
+	if tls := p.group.Spec.TLS; tls != nil && tls.IssuerRef == nil && !tls.Made() {
 		all = append(all, needed{tls.SecretName, "certificate of MySQL", []string{"tls.crt", "tls.key", "ca.crt"}})
 	}
 	return all
@@ -55,7 +55,7 @@ func (op *Op) check(ctx context.Context, c Cluster, p *planned) error {
 			return err
 		}
 	}
-	if tls := p.group.Spec.TLS; tls != nil && tls.IssuerRef == nil {
+	if tls := p.group.Spec.TLS; tls != nil && tls.IssuerRef == nil && !tls.Made() {
 		p.say("See to it", "the certificate in Secret %s must name the Services of %s: mysql-%s-primary.%s.svc and the others of docs/install.md", tls.SecretName, op.Group, op.Group, op.Namespace)
 	}
 	return op.rehearse(ctx, c, p)

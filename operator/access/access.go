@@ -35,8 +35,12 @@ const (
 	keyClone       = "clone"
 )
 
-// caFile is where mysqld finds the authority's certificate in its pod.
-const caFile = "/etc/mfg-tls/ca.crt"
+// Where mysqld finds the files of the group's certificate in its pod.
+const (
+	caFile   = "/etc/mfg-tls/" + keyCA
+	certFile = "/etc/mfg-tls/" + keyCert
+	keyFile  = "/etc/mfg-tls/" + keyKey
+)
 
 // program names the operator in the process list of a server.
 const program = "mfg-operator"
@@ -108,9 +112,11 @@ func (a *Access) Site(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s
 	if err != nil {
 		return mysql.Target{}, err
 	}
-	config, err := a.clientTLS(ctx, group, site)
-	if err != nil {
-		return mysql.Target{}, err
+	var config *tls.Config
+	if group.TLSVerified() {
+		if config, err = a.clientTLS(ctx, group, site); err != nil {
+			return mysql.Target{}, err
+		}
 	}
 	return mysql.Target{
 		Addr: net.JoinHostPort(podIP, strconv.Itoa(wire.PortMySQLAdmin)),
@@ -137,7 +143,7 @@ func (a *Access) Replication(ctx context.Context, group *v1alpha1.MysqlFailoverG
 	s := mysql.Source{
 		Host: hostOf(group, source), Port: wire.PortMySQL, User: mysql.AccountReplication, Password: own.valid, Serial: known.serial(),
 	}
-	if group.Spec.TLS != nil {
+	if group.TLSVerified() {
 		s.TLS, s.CA = true, caFile
 	}
 	return s, nil
@@ -155,8 +161,20 @@ func (a *Access) Donor(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, 
 	}
 	return mysql.Donor{
 		Host: hostOf(group, source), Port: wire.PortMySQL, User: mysql.AccountClone, Password: own.valid,
-		RequireTLS: group.Spec.TLS != nil,
+		RequireTLS: group.TLSVerified(), Files: cloneFiles(group),
 	}, nil
+}
+
+// cloneFiles are those with which a recipient verifies a donor; nil if it has none. While the sites get their certificate a donor may
+// have none: it could not be verified, and would refuse the recipient's.
+func cloneFiles(group *v1alpha1.MysqlFailoverGroup) *mysql.CloneFiles {
+	switch {
+	case group.TLSVerified():
+		return &mysql.CloneFiles{CA: caFile, Cert: certFile, Key: keyFile}
+	case group.TLSMounted():
+		return &mysql.CloneFiles{}
+	}
+	return nil
 }
 
 // ReportKey returns the key with which a site authenticates its reports.
@@ -245,12 +263,9 @@ func (a *Access) anew(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, r
 	return slices.DeleteFunc(now.all, func(password string) bool { return slices.Contains(refused.all, password) })
 }
 
-// clientTLS is nil without spec.tls.
+// clientTLS verifies the server.
 func (a *Access) clientTLS(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) (*tls.Config, error) {
-	if group.Spec.TLS == nil {
-		return nil, nil
-	}
-	secret, err := a.secret(ctx, a.given, types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.TLS.SecretName})
+	secret, err := a.secret(ctx, a.given, types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.TLS.Secret(group.Name)})
 	if err != nil {
 		return nil, fmt.Errorf("read certificate of the group: %w", err)
 	}

@@ -32,26 +32,20 @@ func (a *Access) Cache(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, 
 	if len(passwords) == 0 {
 		return nil, nil, fmt.Errorf("%w: %s has no key %q", ErrSecretIncomplete, name, v1alpha1.CachePassword)
 	}
-	if !cacheTLS(group) {
+	if !group.CacheTLS() {
 		return passwords, nil, nil
 	}
 	config, err = a.clientTLS(ctx, group, site)
 	return passwords, config, err
 }
 
-// cacheTLS is false for a cache that takes connections without TLS.
-func cacheTLS(group *v1alpha1.MysqlFailoverGroup) bool {
-	on := group.Spec.Cache.TLS.Enabled
-	return group.Spec.TLS != nil && (on == nil || *on)
-}
-
 // CacheCertificate is the certificate (DER) that the caches of a group have to show, as it stands in the Secret now; nil without TLS, and
 // for a Secret that has none.
 func (a *Access) CacheCertificate(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) ([]byte, error) {
-	if !cacheTLS(group) {
+	if !group.CacheTLS() {
 		return nil, nil
 	}
-	secret, err := a.secret(ctx, a.given, types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.TLS.SecretName})
+	secret, err := a.secret(ctx, a.given, types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.TLS.Secret(group.Name)})
 	if err != nil {
 		return nil, fmt.Errorf("read certificate of the group: %w", err)
 	}

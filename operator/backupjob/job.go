@@ -114,9 +114,9 @@ func (b Job) Make() *batchv1.Job {
 		c.Source.ActiveHost = render.Host(b.Group.Namespace, b.Group.Name, b.Active)
 	}
 	p.mount(render.SecretVolume(volumeAccount, v1alpha1.AccountsSecret(b.Group.Name), v1alpha1.AccountBackup, v1alpha1.AccountBackup), accountDir)
-	if tls := b.Group.Spec.TLS; tls != nil {
+	if tls := b.Group.Spec.TLS; b.Group.TLSVerified() {
 		c.Source.CAFile = path.Join(tlsDir, "ca.crt")
-		p.mount(render.SecretVolume(volumeTLS, tls.SecretName, "ca.crt", "ca.crt"), tlsDir)
+		p.mount(render.SecretVolume(volumeTLS, tls.Secret(b.Group.Name), "ca.crt", "ca.crt"), tlsDir)
 	}
 	p.server()
 	if b.Method() == v1alpha1.BackupPhysical {

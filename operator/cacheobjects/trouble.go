@@ -79,7 +79,7 @@ func (o *Objects) checkTLS(ctx context.Context, in render.Input) (Trouble, error
 	if !render.CacheTLS(in.Group) {
 		return Trouble{}, nil
 	}
-	name := in.Group.Spec.TLS.SecretName
+	name := in.Group.Spec.TLS.Secret(in.Group.Name)
 	secret, err := o.secret(ctx, in.Group, name)
 	switch {
 	case err != nil:

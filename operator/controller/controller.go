@@ -25,6 +25,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/accounts"
 	"github.com/mysql-mfg/mfg/operator/apply"
 	"github.com/mysql-mfg/mfg/operator/cacheobjects"
+	"github.com/mysql-mfg/mfg/operator/certificates"
 	"github.com/mysql-mfg/mfg/operator/clone"
 	"github.com/mysql-mfg/mfg/operator/encryption"
 	"github.com/mysql-mfg/mfg/operator/follow"
@@ -34,6 +35,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
 	"github.com/mysql-mfg/mfg/operator/restoring"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/securing"
 	"github.com/mysql-mfg/mfg/operator/signing"
 	"github.com/mysql-mfg/mfg/operator/work"
 )
@@ -74,6 +76,10 @@ type Options struct {
 	// ReachEscrow looks whether the escrow endpoint can be reached by who believes these authorities alone; nil asks nobody.
 	ReachEscrow func(ctx context.Context, authorities []byte) error
 
+	// OwnAuthorities and KeepTrust are set if the operator makes the certificate of that endpoint: encryption.Options tells what they are.
+	OwnAuthorities func() []byte
+	KeepTrust      func(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) error
+
 	// CacheTroubles are told of what keeps cache stores from working; made by New if nil.
 	CacheTroubles *cacheobjects.Troubles
 
@@ -103,7 +109,9 @@ type Reconciler struct {
 	encryption *encryption.Encryption
 	clones     *clone.Clones
 	passwords  *accounts.Passwords
+	made       *certificates.Groups
 	restores   *restoring.Restores
+	securing   *securing.Steps
 	leases     leaseLooks
 	wakes      chan event.TypedGenericEvent[types.NamespacedName]
 
@@ -131,8 +139,13 @@ func New(o Options) *Reconciler {
 	r.encryption = encryption.New(r.base, encryption.Options{
 		Port: port{r}, Work: o.Work, Runner: r.runner, Reach: reach, Wake: r.Wake,
 		Escrow: o.Escrow, EscrowURL: o.Install.EscrowURL, ReachEscrow: o.ReachEscrow, GroupOf: groupOf,
+		OwnAuthorities: o.OwnAuthorities, KeepTrust: o.KeepTrust,
 	})
 	r.passwords = accounts.New(r.base, accounts.Options{Access: o.Access, Server: o.PasswordServer, Runner: r.runner, Wake: r.Wake, Pauses: accounts.UsualPauses})
+	r.made = &certificates.Groups{Base: r.base, Adopt: func(ctx context.Context, s *scope.Scope, secret *corev1.Secret) error {
+		return r.adopt(ctx, s, render.RootSecret(s.In, ""), secret) // labels and owner, and nothing of its content
+	}}
+	r.securing = &securing.Steps{Base: r.base, Access: o.Access, Dial: o.Dial}
 	r.restores = restoring.New(r.base, restoring.Options{
 		Image: func() bool { return r.Install.BackupImage != "" }, Proven: func() v1alpha1.Proven { return r.Proven }, Versions: r.encryption.Versions, Trouble: podTrouble, EndPod: clone.EndPod(o.Client),
 	})
@@ -174,7 +187,7 @@ func (r *Reconciler) newScope(group *v1alpha1.MysqlFailoverGroup) *scope.Scope {
 		In:          render.Input{Group: group, Install: r.Install},
 		Provisioned: map[string]bool{}, Volumes: map[string]string{},
 		Clones: map[string]*v1alpha1.CloneProgress{}, Busy: map[string]string{}, Passwords: group.Status.Passwords.DeepCopy(),
-		Restore: group.Status.Restore.DeepCopy(), Upgrade: upgradeOf(r, group),
+		Restore: group.Status.Restore.DeepCopy(), TLS: group.Status.TLS.DeepCopy(), Upgrade: upgradeOf(r, group),
 	}
 	for _, site := range group.Status.Sites {
 		if site.Clone != nil {
@@ -252,6 +265,7 @@ func (r *Reconciler) phases() []phase {
 		{"make secrets", r.secrets},
 		{"give backups their password", backupPassword(r.Client)},
 		{"check TLS", r.tls},
+		{"step to TLS", r.securing.Step},
 		{"apply objects", r.objects},
 		{"remove sites", r.removeSites},
 		{"take up requests", r.takeUpRequests},

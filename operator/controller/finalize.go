@@ -128,6 +128,13 @@ func (r *Reconciler) data(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 		}
 		out = append(out, secret)
 	}
+	made, err := r.made.Made(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	for _, secret := range made {
+		out = append(out, secret)
+	}
 	keyrings, err := r.encryption.KeyringData(ctx, group)
 	if err != nil {
 		return nil, err

@@ -48,6 +48,9 @@ func managed() []client.Object {
 	}
 }
 
+// Cached are the kinds that are watched wholly once this process leads.
+func Cached() []client.Object { return append(managed(), &batchv1.Job{}) }
+
 // CacheByObject restricts the cache to managed objects: the pods of others are none of our business, and need no
 // memory. It is for the manager's cache options.
 func CacheByObject() map[client.Object]cache.ByObject {

@@ -10,7 +10,8 @@ import (
 )
 
 // ownRequests are the kinds of requests that the controller carries out; the others are the monitor's.
-var ownRequests = []v1alpha1.RequestKind{v1alpha1.RequestRecloneSite, v1alpha1.RequestRotateKeyring, v1alpha1.RequestRotatePasswords}
+var ownRequests = []v1alpha1.RequestKind{v1alpha1.RequestRecloneSite, v1alpha1.RequestRotateKeyring, v1alpha1.RequestRotatePasswords,
+	v1alpha1.RequestRotateCertificate}
 
 // takeUpRequests has every request have a name before anything is done for it, and takes off what an operator before this one answered.
 func (r *Reconciler) takeUpRequests(ctx context.Context, s *scope.Scope) error {

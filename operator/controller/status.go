@@ -21,11 +21,12 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/restoring"
 	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/securing"
 )
 
 // ownConditions are the conditions that the controller writes; the others are the monitor's.
 var ownConditions = []string{
-	v1alpha1.ConditionProgressing, v1alpha1.ConditionTLSReady, v1alpha1.ConditionUnbuiltFeatures, v1alpha1.ConditionSpecRefused,
+	v1alpha1.ConditionProgressing, v1alpha1.ConditionTLSReady, v1alpha1.ConditionTLSRequired, v1alpha1.ConditionUnbuiltFeatures, v1alpha1.ConditionSpecRefused,
 	v1alpha1.ConditionEncryptionReady, v1alpha1.ConditionRestoreReady, v1alpha1.ConditionCacheReady,
 	v1alpha1.ConditionDNSReady, v1alpha1.ConditionTaintsReady, v1alpha1.ConditionUpgradePending,
 }
@@ -36,7 +37,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope.Scope, failure er
 	sites := siteStatuses(s)
 	if s.Group.Status.ObservedGeneration == s.Group.Generation && sameConditions(s, conditions) && sameSites(s, sites) &&
 		equality.Semantic.DeepEqual(s.Passwords, s.Group.Status.Passwords) && equality.Semantic.DeepEqual(s.Restore, s.Group.Status.Restore) &&
-		s.Upgrade.Same(s.Group) {
+		equality.Semantic.DeepEqual(s.TLS, s.Group.Status.TLS) && s.Upgrade.Same(s.Group) {
 		return nil
 	}
 	status := applyv1alpha1.MysqlFailoverGroupStatus().WithObservedGeneration(s.Group.Generation)
@@ -53,6 +54,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope.Scope, failure er
 	}
 	if s.Restore != nil {
 		status.WithRestore(restoring.Apply(s.Restore))
+	}
+	if s.TLS != nil {
+		status.WithTLS(securing.Apply(s.TLS))
 	}
 	s.Upgrade.Apply(s.Group, status)
 	// The uid keeps the apply from making a group that was deleted just now, the version an operator that stood still since it

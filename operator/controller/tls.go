@@ -3,6 +3,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/access"
 	"github.com/mysql-mfg/mfg/operator/apply"
+	"github.com/mysql-mfg/mfg/operator/certificates"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/report/events"
@@ -33,22 +35,29 @@ var (
 // tls asks for the group's certificate and says whether the pods can run with it. They wait while they cannot: mysqld
 // would not start, or no replica could verify its source.
 func (r *Reconciler) tls(ctx context.Context, s *scope.Scope) error {
-	spec := s.Group.Spec.TLS
-	if spec == nil {
-		return nil
+	spec, name := s.Group.Spec.TLS, s.Group.Spec.TLS.Secret(s.Key.Name)
+	if !spec.Made() {
+		if err := r.made.Refuse(ctx, s); err != nil || spec == nil {
+			return err
+		}
 	}
 	if asked, err := r.askForCertificate(ctx, s); err != nil || !asked {
 		return err
 	}
+	kept, wait, err := makeCertificate(ctx, r.made, s)
+	if err != nil || wait {
+		return err
+	}
 	secret := &corev1.Secret{}
-	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.Key.Namespace, Name: spec.SecretName}, secret)
+	err = r.Live.Get(ctx, types.NamespacedName{Namespace: s.Key.Namespace, Name: name}, secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		r.tlsFails(s, eventTLSSecretMissing, v1alpha1.ReasonSecretMissing, missingSecret(spec))
+		r.tlsFails(s, eventTLSSecretMissing, cmp.Or(kept.Reason, v1alpha1.ReasonSecretMissing), cmp.Or(kept.Trouble, missingSecret(spec)))
 		return nil
 	case err != nil:
 		return fmt.Errorf("read TLS secret: %w", err)
 	}
+	certificates.ShowServer(s.Key, secret)
 	var names []string
 	for _, site := range s.Group.Spec.Sites {
 		names = append(names, render.Host(s.Key.Namespace, s.Key.Name, site.Name))
@@ -58,33 +67,58 @@ func (r *Reconciler) tls(ctx context.Context, s *scope.Scope) error {
 		if errors.Is(err, access.ErrTLSNames) {
 			reason = v1alpha1.ReasonWrongNames
 		}
-		r.tlsFails(s, eventTLSSecretMissing, reason, fmt.Sprintf("Secret %s: %v", spec.SecretName, err))
+		r.tlsFails(s, eventTLSSecretMissing, cmp.Or(kept.Reason, reason), cmp.Or(kept.Trouble, fmt.Sprintf("Secret %s: %v", name, err)))
 		return nil
 	}
 	r.base.Changed(s.Key, string(eventTLSSecretMissing.Reason)+"/", "")
 	notMeant := whyNotMeant(secret, s.Group)
 	if notMeant != "" {
-		notMeant = fmt.Sprintf("Secret %s: %s", spec.SecretName, notMeant)
-		if s.Group.Status.Epoch == 0 {
+		notMeant = fmt.Sprintf("Secret %s: %s", name, notMeant)
+		if s.Group.Status.Epoch == 0 || !s.Group.TLSMounted() {
 			r.tlsFails(s, eventTLSSecretNotMeant, v1alpha1.ReasonSecretNotMeant, notMeant)
 			return nil
 		}
 	}
+	s.TLSUsable = true
 	r.base.Say(s, "", eventTLSSecretNotMeant, notMeant)
 	trouble := shownTrouble(s)
 	r.base.Say(s, "", eventCertificateNotRenewed, trouble)
-	if trouble != "" {
-		// Pods need not wait: a new one starts with what is in the Secret.
-		s.Condition(conditions.False(v1alpha1.ConditionTLSReady, v1alpha1.ReasonCertificateNotRenewed, trouble))
-		return nil
-	}
-	if notMeant != "" {
-		// A group that has run keeps its Secret for good: it goes on with it, and people are told.
-		s.Condition(conditions.True(v1alpha1.ConditionTLSReady, v1alpha1.ReasonSecretNotMeant, notMeant))
-		return nil
-	}
-	s.Condition(conditions.True(v1alpha1.ConditionTLSReady, v1alpha1.ReasonAsExpected, "the certificate names every site"))
+	certificates.ShowLate(s.Key, trouble != "")
+	s.Condition(tlsCondition(kept, trouble, notMeant))
 	return nil
+}
+
+// tlsCondition is what is said of a certificate with which pods can run. They need not wait for what is wrong: a new one starts with
+// what is in the Secret.
+func tlsCondition(kept certificates.Kept, trouble, notMeant string) conditions.Condition {
+	const usual = "the certificate names every site"
+	switch {
+	case kept.Trouble != "":
+		return conditions.False(v1alpha1.ConditionTLSReady, kept.Reason, kept.Trouble)
+	case trouble != "":
+		return conditions.False(v1alpha1.ConditionTLSReady, v1alpha1.ReasonCertificateNotRenewed, trouble)
+	case notMeant != "":
+		// A group that has run keeps its Secret for good: it goes on with it, and people are told.
+		return conditions.True(v1alpha1.ConditionTLSReady, v1alpha1.ReasonSecretNotMeant, notMeant)
+	case kept.Wait != "":
+		return conditions.True(v1alpha1.ConditionTLSReady, v1alpha1.ReasonCertificateAuthorityChanging, usual+"; "+kept.Wait)
+	}
+	return conditions.True(v1alpha1.ConditionTLSReady, v1alpha1.ReasonAsExpected, usual)
+}
+
+// makeCertificate makes, renews and replaces the certificate of a group with tls: {}. It is true if nothing may go on without: pods of a
+// new group, or the steps of one that has no TLS yet. One that has it goes on with what it has, whatever is wrong.
+func makeCertificate(ctx context.Context, made *certificates.Groups, s *scope.Scope) (certificates.Kept, bool, error) {
+	if !s.Group.Spec.TLS.Made() {
+		return certificates.Kept{}, false, nil
+	}
+	kept, err := made.Keep(ctx, s)
+	wait := err == nil && kept.Trouble != "" && (s.Group.Status.Epoch == 0 || !s.Group.TLSMounted())
+	if wait {
+		s.TLSReady = !s.Group.TLSMounted()
+		s.Condition(conditions.False(v1alpha1.ConditionTLSReady, kept.Reason, kept.Trouble))
+	}
+	return kept, wait, err
 }
 
 // askForCertificate asks cert-manager, if the group names an issuer; false if it must not or cannot be asked.
@@ -141,7 +175,7 @@ func shownTrouble(s *scope.Scope) string {
 		return ""
 	}
 	return fmt.Sprintf("%s; Secret %s has to be renewed, which the sites take within minutes, without a restart",
-		strings.Join(wrong, "; "), s.Group.Spec.TLS.SecretName)
+		strings.Join(wrong, "; "), s.Group.Spec.TLS.Secret(s.Group.Name))
 }
 
 func missingSecret(spec *v1alpha1.TLSSpec) string {
@@ -152,7 +186,7 @@ func missingSecret(spec *v1alpha1.TLSSpec) string {
 }
 
 func (r *Reconciler) tlsFails(s *scope.Scope, e events.Event, reason v1alpha1.Reason, message string) {
-	s.TLSReady = false
+	s.TLSReady = !s.Group.TLSMounted() // the sites of a group that has no TLS yet need none
 	s.Condition(conditions.False(v1alpha1.ConditionTLSReady, reason, message))
 	r.base.Say(s, "", e, message)
 }

@@ -95,7 +95,7 @@ func ofCache(service string, group *v1alpha1.MysqlFailoverGroup) bool {
 }
 
 // generated are the names under which the operator keeps its own Secrets, of this group or another that may come yet.
-var generated = regexp.MustCompile(`^(mysql-.+-(accounts|root|authority|keyring-token|keyring-v[0-9]+)|mfg-authority-.+|.+-cache-auth)$`)
+var generated = regexp.MustCompile(`^(mysql-.+-(accounts|root|authority|ca|keyring-token|keyring-v[0-9]+)|mfg-authority-.+|.+-cache-auth)$`)
 
 // whyNotWritten says why cert-manager must not be asked to write a Secret; empty if it may. It writes over what is there.
 func (r *Reconciler) whyNotWritten(ctx context.Context, s *scope.Scope) (string, error) {

@@ -60,14 +60,33 @@ func (r *Encryption) Keep(ctx context.Context, s *scope.Scope) error {
 	if err := r.performKeyrings(ctx, s, d); err != nil {
 		return err
 	}
+	if err := r.keepTrust(ctx, s); err != nil {
+		return err
+	}
 	r.Port.TellIgnoredKeys(s)
+	return nil
+}
+
+// keepTrust has the pods that push keyrings believe the endpoint when its authority is replaced. A sealed one asks for nothing.
+func (r *Encryption) keepTrust(ctx context.Context, s *scope.Scope) error {
+	if r.KeepTrust == nil {
+		return nil
+	}
+	for _, site := range scope.Sorted(s.In.Keyrings) {
+		if s.In.Keyrings[site].Token == "" {
+			continue
+		}
+		if err := r.KeepTrust(ctx, s.Group, site); err != nil {
+			return fmt.Errorf("give %s the authorities of the escrow endpoint: %w", site, err)
+		}
+	}
 	return nil
 }
 
 // withoutListener keeps a new group from running: its keyrings could not be brought into escrow. One that runs goes on as it
 // is made: no pod of it is replaced, since nothing could be known of what its memory holds.
 func (r *Encryption) withoutListener(s *scope.Scope) error {
-	message := "the operator was installed without its escrow listener: set auxiliary.escrowTLS.enabled and auxiliary.escrowTLS.existingSecret"
+	message := "the operator was installed without its escrow listener: set auxiliary.escrowTLS.enabled in the chart mfg"
 	s.Condition(conditions.False(v1alpha1.ConditionEncryptionReady, v1alpha1.ReasonEscrowListenerMissing, message))
 	s.Progress(scope.Stuck(v1alpha1.ReasonEscrowListenerMissing, "no pods are made or replaced: "+message), scope.WhenWaiting)
 	if len(s.Deployments) == 0 {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/keyring"
+	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
@@ -118,7 +119,8 @@ func (r *Encryption) allInPodAlone(ctx context.Context, s *scope.Scope) (map[str
 // RefusesSecrets is true for a namespace that is being deleted: no keyring comes into escrow there any more, and the volumes go too.
 // The operator may not read namespaces, so it asks whether a Secret could be made. What else is wrong with that may pass.
 func (r *Encryption) RefusesSecrets(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) bool {
-	probe := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace, GenerateName: v1alpha1.AccountsSecret(group.Name) + "-"}}
+	probe := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace, GenerateName: v1alpha1.AccountsSecret(group.Name) + "-",
+		Labels: render.GroupLabels(group.Name)}}
 	err := r.Client.Create(ctx, probe, client.DryRunAll, client.FieldOwner(v1alpha1.ManagerController))
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err)
 }

@@ -37,10 +37,16 @@ func (r *Encryption) EscrowTrouble(ctx context.Context, s *scope.Scope) string {
 }
 
 func (r *Encryption) reach(ctx context.Context, s *scope.Scope) string {
+	if r.OwnAuthorities != nil {
+		if err := r.ReachEscrow(ctx, r.OwnAuthorities()); err != nil {
+			return fmt.Sprintf("%v (asked as a sidecar would, with the authority that the operator made)", err)
+		}
+		return ""
+	}
 	var authorities []byte // without spec.tls, which the API asks for, nobody is believed
 	if t := s.Group.Spec.TLS; t != nil {
 		secret := &corev1.Secret{}
-		if err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.Key.Namespace, Name: t.SecretName}, secret); err != nil {
+		if err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.Key.Namespace, Name: t.Secret(s.Key.Name)}, secret); err != nil {
 			return fmt.Sprintf("read the authorities in Secret %s: %v", t.SecretName, err) // what cannot be found out is no reason to begin
 		}
 		authorities = secret.Data["ca.crt"]

@@ -53,6 +53,11 @@ type Options struct {
 	EscrowURL string
 	// ReachEscrow looks whether the escrow endpoint can be reached by who believes these authorities alone; nil asks nobody.
 	ReachEscrow func(ctx context.Context, authorities []byte) error
+	// OwnAuthorities are those of the endpoint's certificate if the operator makes it, PEM, nil before it has; nil if it does not make it, and
+	// the ca.crt of the group's spec.tls has to be good for the endpoint too.
+	OwnAuthorities func() []byte
+	// KeepTrust sees to it that the token Secret of a site has those authorities; nil if the operator does not make the certificate.
+	KeepTrust func(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) error
 	// GroupOf finds the group of a watched object.
 	GroupOf func(ctx context.Context, obj client.Object) []reconcile.Request
 }

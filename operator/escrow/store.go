@@ -34,6 +34,8 @@ type Options struct {
 	Live   client.Reader
 	// Pods is needed by Put alone.
 	Pods Pods
+	// Authorities are those of the endpoint's certificate if the operator makes it, PEM, nil before it has; nil if it does not make it.
+	Authorities func() []byte
 	// Log is told of what stands in the way; nil drops it.
 	Log *slog.Logger
 }
@@ -45,6 +47,8 @@ type Store struct {
 	live   client.Reader
 	pods   Pods
 	log    *slog.Logger
+
+	authorities func() []byte
 }
 
 // New makes a store.
@@ -52,7 +56,7 @@ func New(o Options) *Store {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Store{client: o.Client, live: o.Live, pods: o.Pods, log: o.Log}
+	return &Store{client: o.Client, live: o.Live, pods: o.Pods, log: o.Log, authorities: o.Authorities}
 }
 
 // Put takes a keyring into escrow, if the token is the site's, the site is unsealed and the pod its own, and says under

@@ -105,6 +105,9 @@ func (s *Store) RenewToken(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 	secret := &corev1.Secret{ObjectMeta: meta(group, site, v1alpha1.KeyringTokenSecret(group.Name, site), v1alpha1.NameMySQL)}
 	secret.Annotations = map[string]string{v1alpha1.AnnotationKeyringRound: strconv.FormatInt(round, 10)}
 	secret.Data = map[string][]byte{v1alpha1.KeyringTokenKey: []byte(NewToken())}
+	if err := s.trustInto(secret.Data); err != nil {
+		return err
+	}
 	err := s.client.Create(ctx, secret, client.FieldOwner(v1alpha1.ManagerController))
 	if !apierrors.IsAlreadyExists(err) {
 		return wrap("create escrow token", err)
@@ -130,20 +133,29 @@ func (s *Store) RenewToken(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 
 // DropToken takes a site's token away, when it is sealed.
 func (s *Store) DropToken(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) error {
+	secret, err := s.token(ctx, group, site, "drop token")
+	if err != nil || secret == nil {
+		return err
+	}
+	err = s.client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID})
+	return wrap("drop escrow token", client.IgnoreNotFound(err))
+}
+
+// token reads the Secret with a site's token, to do something with it; nil if there is none.
+func (s *Store) token(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site, doing string) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: group.Namespace, Name: v1alpha1.KeyringTokenSecret(group.Name, site)}
 	err := s.live.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
-		return nil
+		return nil, nil //nolint:nilnil // see above
 	}
 	if err != nil {
-		return wrap("read escrow token", err)
+		return nil, wrap("read escrow token", err)
 	}
 	if !belongs(secret, group.Name, site) {
-		return fmt.Errorf("drop token in %s: %w", secret.Name, ErrForeignSecret)
+		return nil, fmt.Errorf("%s in %s: %w", doing, secret.Name, ErrForeignSecret)
 	}
-	err = s.client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID})
-	return wrap("drop escrow token", client.IgnoreNotFound(err))
+	return secret, nil
 }
 
 // meta is the metadata of a Secret of a site: the labels of every object of the group, and the group as controller.

@@ -77,6 +77,9 @@ type Snapshot struct {
 	// LeaderSince is when this process became the leader. What an earlier leader answered is not known, so it counts as
 	// if it had answered everybody just then.
 	LeaderSince time.Time
+	// FormerUntil is until when another process may have answered, if that is known: an earlier leader that says in the Lease how long it
+	// answers after each renewal. Zero means that it is not known, and LeaderSince counts.
+	FormerUntil time.Time
 	// Answered is, for each site, when this operator last answered its sidecar under an epoch below Status.Epoch.
 	Answered map[string]time.Time
 	// Renewed is, for each site, when this operator last answered its sidecar under any epoch.
@@ -120,3 +123,11 @@ func (s Snapshot) Site(name string) (Site, bool) {
 
 // Paused is true while a person keeps the operator from changing roles by itself.
 func (s Snapshot) Paused() bool { return s.Now.Before(s.Policy.PausedUntil) }
+
+// OthersUntil is until when another process may have answered a site.
+func (s Snapshot) OthersUntil() time.Time {
+	if s.FormerUntil.IsZero() || s.FormerUntil.After(s.LeaderSince) {
+		return s.LeaderSince // once this one leads nobody else does
+	}
+	return s.FormerUntil
+}

@@ -19,12 +19,15 @@ func TestCatchingUpNotesRowsI7I9(t *testing.T) {
 		of     map[string]*wire.EngineReport
 		silent string
 		want   int
+		change func(b *Site)
 	}{
-		"the open site says it":              {map[string]*wire.EngineReport{"c": found(2), "a": found(1)}, "", 2},
-		"it has fewer than others":           {map[string]*wire.EngineReport{"c": found(0), "a": found(1)}, "", 0},
-		"it has not looked":                  {map[string]*wire.EngineReport{"b": found(1), "a": found(2)}, "", 2},
-		"it has not, and what a says is old": {map[string]*wire.EngineReport{"b": found(1), "a": found(2)}, "a", 1},
-		"nobody has looked":                  {nil, "", 0},
+		"the open site says it":              {map[string]*wire.EngineReport{"c": found(2), "a": found(1)}, "", 2, nil},
+		"it has fewer than others":           {map[string]*wire.EngineReport{"c": found(0), "a": found(1)}, "", 0, nil},
+		"it has not looked":                  {map[string]*wire.EngineReport{"b": found(1), "a": found(2)}, "", 2, nil},
+		"it has not, and what a says is old": {map[string]*wire.EngineReport{"b": found(1), "a": found(2)}, "a", 1, nil},
+		"nobody has looked":                  {nil, "", 0, nil},
+		"b has left the specification":       {map[string]*wire.EngineReport{"b": found(2), "a": found(1)}, "", 1, func(b *Site) { b.Removed = true }},
+		"b is on another volume":             {map[string]*wire.EngineReport{"b": found(2), "a": found(1)}, "", 1, func(b *Site) { b.OtherVolume = true }},
 	} {
 		c := factstest.Seen("c", "A:1-9", 7)
 		c.Sidecar.Report.Writable, c.Sidecar.Report.ActiveSite = true, "c"
@@ -37,6 +40,9 @@ func TestCatchingUpNotesRowsI7I9(t *testing.T) {
 			if s.Sites[i].Name == tc.silent {
 				s.Sites[i].Sidecar.Answered = false
 			}
+		}
+		if tc.change != nil {
+			tc.change(&s.Sites[1])
 		}
 		d := Decide(s, Memory{})
 		if d.Reason != v1alpha1.ReasonStatusBehind || d.Status.RowsOutside != tc.want || !d.Persist {

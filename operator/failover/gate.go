@@ -60,8 +60,8 @@ func witness(s Snapshot, m Memory, site Site) gate.Site {
 		NeverActive: !site.Provisioned && (site.Role == v1alpha1.DROnly || site.Removed && !site.Pod.Exists),
 		NeverRan:    site.NeverRan(), Unasked: memory.AskedByNobody(m, site), OtherVolume: site.OtherVolume,
 		Pod: site.Pod.UID, PodEnded: site.Pod.Ended, OutOfService: site.Pod.OutOfService, Confirmed: known.Confirmed,
-		Ack: ack, Acked: known.Ack != nil, ReadBack: known.FencedBySQL, Permitted: gate.Later(s.Permitted[name], s.LeaderSince),
-		Answered: gate.Later(s.Answered[name], s.LeaderSince), GoneSince: known.GoneSince, EndedAt: m.Runs.EndedAt[name],
+		Ack: ack, Acked: known.Ack != nil, ReadBack: known.FencedBySQL, Permitted: gate.Later(s.Permitted[name], s.OthersUntil()),
+		Answered: gate.Later(s.Answered[name], s.OthersUntil()), GoneSince: known.GoneSince, EndedAt: m.Runs.EndedAt[name],
 		Lease: memory.LongestLease(s, m, name), Outlived: known.Outlived, WritableAt: known.WritableAt, HeardUntil: known.HeardUntil,
 	}
 }

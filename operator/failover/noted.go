@@ -80,7 +80,9 @@ func (d Decision) noteRowsFound(s Snapshot, writer Site) Decision {
 	d.Status.RowsOutside = rowsOf(writer)
 	if writer.Sidecar.Report.Engines == nil {
 		for _, site := range s.Sites {
-			d.Status.RowsOutside = max(d.Status.RowsOutside, rowsOf(site))
+			if !site.Removed && !site.OtherVolume { // what lies elsewhere is not of this group
+				d.Status.RowsOutside = max(d.Status.RowsOutside, rowsOf(site))
+			}
 		}
 	}
 	return d

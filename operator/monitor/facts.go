@@ -39,6 +39,8 @@ type SiteFacts struct {
 	AdminAddr string
 	// ReceiverSerial is that of the accounts Secret whose password the site's receiver was given; 0 if that is not known.
 	ReceiverSerial int64
+	// Verified is true if the site's receiver was seen to verify the active site, while TLS comes to the group.
+	Verified bool
 }
 
 // Facts returns the newest facts of a group; false if there are none yet.
@@ -64,7 +66,7 @@ func (l *loop) publishFacts(_ *v1alpha1.MysqlFailoverGroup, s failover.Snapshot,
 	f.InDoubt, f.Target = failover.InDoubt(s, d), failover.Target(s, d)
 	for _, v := range d.Views {
 		site, _ := s.Site(v.Name)
-		facts := SiteFacts{Site: site, View: v}
+		facts := SiteFacts{Site: site, View: v, Verified: l.verifying.Verified(v.Name, site.Pod.UID, s.Status.ActiveSite)}
 		if link := l.sites[v.Name]; link != nil && site.Pod.Exists {
 			if _, podIP := link.current(); podIP != "" {
 				facts.ReceiverSerial = link.has(s.Status.ActiveSite)

@@ -81,8 +81,11 @@ func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) f
 	s.Renewed = l.authority.Renewed(names)
 	// What an earlier loop answered is not known to this one.
 	s.LeaderSince = l.started
+	if l.m.Former != nil {
+		s.FormerUntil = l.m.Former(group, l.started)
+	}
 	if thawed := l.m.pulse.ThawedAt(time.Now()); thawed.After(s.LeaderSince) {
-		s.LeaderSince = thawed // another may have led while this process stood still
+		s.LeaderSince, s.FormerUntil = thawed, time.Time{} // another may have led while this process stood still
 	}
 	s.Now = time.Now()
 	return s
@@ -205,6 +208,7 @@ func (l *loop) ask(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, q qu
 	}
 	pod := pods[0]
 	link.become(pod)
+	link.verify(group.TLSVerified())
 	ctx, cancel := context.WithTimeout(ctx, l.patience(site.Name, policy(group)))
 	defer cancel()
 	var both sync.WaitGroup

@@ -20,6 +20,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/failover"
 	"github.com/mysql-mfg/mfg/operator/monitor/cachedesk"
 	"github.com/mysql-mfg/mfg/operator/monitor/groupevents"
+	"github.com/mysql-mfg/mfg/operator/monitor/receivers"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
 )
 
@@ -36,10 +37,11 @@ type loop struct {
 	foreign atomic.Bool
 	facts   atomic.Pointer[Facts]
 
-	client  *siteClient
-	caches  cachedesk.Desk
-	sites   map[string]*siteLink
-	started time.Time
+	client    *siteClient
+	caches    cachedesk.Desk
+	sites     map[string]*siteLink
+	started   time.Time
+	verifying receivers.Verifying
 	// fenced holds what the operator fenced by SQL since the last poll, by site; it locks itself.
 	fenced sync.Map
 	signer signer
@@ -169,6 +171,7 @@ func (l *loop) pass(ctx context.Context) time.Duration {
 	performed := l.carryOut(ctx, group, snapshot, decision)
 	if performed == nil {
 		l.givePasswords(ctx, group, snapshot, decision)
+		sources{l, group}.verify(ctx, snapshot, decision)
 	}
 	done := time.Now()
 	l.report(ctx, group, snapshot, decision, performed)

@@ -83,6 +83,8 @@ type Options struct {
 	Log    *slog.Logger
 	// Lease is the Lease by which this process leads, as namespace/name; empty without leader election.
 	Lease string
+	// Former says until when an earlier leader may have answered for a group whose loop began at a time; zero if unknown, nil for never known.
+	Former func(group *v1alpha1.MysqlFailoverGroup, started time.Time) time.Time
 }
 
 // Monitor owns the loops. It runs only while this process leads.

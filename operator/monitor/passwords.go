@@ -10,6 +10,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/monitor/receivers"
 )
 
 // given is a password that a receiver was given, and where: another pod may have another volume, another source another channel.
@@ -33,14 +34,6 @@ func (l *loop) gave(site, from string, source mysql.Source) {
 	}
 }
 
-// calm is true for a decision that does no more than say who is active, which every healthy pass does.
-func calm(d failover.Decision) bool {
-	return !slices.ContainsFunc(d.Effects, func(e failover.Effect) bool {
-		_, says := e.(failover.Select)
-		return !says
-	})
-}
-
 // givePasswords has the receivers of replicas connect with the new password while it replaces the former one, one in each pass. It
 // is done here, between two decisions of this loop, so that it never starts a receiver that a drain has stopped; and only while
 // nothing is to be done, since it takes the receiver away for a moment.
@@ -49,7 +42,7 @@ func (l *loop) givePasswords(ctx context.Context, group *v1alpha1.MysqlFailoverG
 	if p == nil || p.Phase != v1alpha1.PasswordsSwitching || !slices.Contains(p.Accounts, v1alpha1.AccountReplication) {
 		return
 	}
-	if !calm(d) || d.Hold || d.Status.Transition != nil || d.Status.Planned != nil && !d.Status.Planned.Over() {
+	if !receivers.Calm(d) {
 		return
 	}
 	active := d.Status.ActiveSite
@@ -97,4 +90,24 @@ func (l *loop) giveOne(ctx context.Context, sites []string, give func(site strin
 			return
 		}
 	}
+}
+
+// sources are whom the receivers of a group follow.
+type sources struct {
+	*loop
+	group *v1alpha1.MysqlFailoverGroup
+}
+
+// verify has receivers verify the active site, one in each pass, once every site has the group's certificate.
+func (r sources) verify(ctx context.Context, s failover.Snapshot, d failover.Decision) {
+	if r.group.Status.TLS == nil || r.group.Status.TLS.Phase != v1alpha1.TLSChannels {
+		return
+	}
+	r.verifying.Step(ctx, receivers.Pass{
+		Snapshot: s, Decision: d, Log: r.log,
+		Source: func(ctx context.Context, active string) (mysql.Source, error) {
+			return r.m.Access.Replication(ctx, r.group, active)
+		},
+		On: func(site string) receivers.Doer { return receivers.Doer(r.at(r.group, site)) },
+	})
 }

@@ -4,7 +4,6 @@ package monitor
 
 import (
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -83,46 +82,17 @@ func badAnswerOf(err error, r wire.Report) badAnswer {
 		return badAnswer{answerUnauthenticated, "what answers as its sidecar authenticates its reports with another key than that in the Secret for its reports: the pod gets a new one within two minutes; or somebody else answers at its address"}
 	case err != nil:
 		return badAnswer{} // nobody answered, which the decision tells itself
-	case overlong(r):
+	case r.Overlong():
 		return badAnswer{answerTooLarge, "its sidecar answers with more than a report can hold, so it counts as silent: delete the pod if that does not end"}
 	}
 	return badAnswer{}
 }
 
-// Bounds of what a report holds: its texts and names go into status, which the API server does not take beyond a size, and
-// without status no epoch can be persisted. A text can be cut. A name is far shorter, whichever version a sidecar has.
+// Bounds of what a report holds.
 const (
-	longestText = 4 << 10
-	longestName = 2 << 10
+	longestText = wire.LongestText
+	longestName = wire.LongestName
 )
-
-// overlong is true for a report with a name in it that nothing has.
-func overlong(r wire.Report) bool {
-	names := []string{r.Anchor, r.BootID, r.VolumeID, r.ActiveSite, r.ServerUUID, string(r.FenceStage), string(r.FenceCause)}
-	if k := r.Keyring; k != nil {
-		names = append(names, k.Component, k.DataFile, k.Digest, k.EscrowedDigest)
-	}
-	return slices.ContainsFunc(names, func(name string) bool { return len(name) > longestName })
-}
-
-// trimmed is a report with its texts cut.
-func trimmed(r wire.Report) wire.Report {
-	r.Message = cutText(r.Message)
-	if r.Keyring != nil {
-		r.Keyring.Trouble = cutText(r.Keyring.Trouble)
-	}
-	if r.Certificate != nil {
-		r.Certificate.Problem = cutText(r.Certificate.Problem)
-	}
-	return r
-}
-
-func cutText(text string) string {
-	if len(text) <= longestText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:longestText], "") + "..."
-}
 
 // refusalOfMySQL is for a MySQL that answers and cannot be asked.
 func refusalOfMySQL(err error) string {

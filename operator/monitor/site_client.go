@@ -43,7 +43,7 @@ func (c *siteClient) push(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 	if err != nil || bad.reason != "" {
 		return failover.Sidecar{}
 	}
-	return failover.Sidecar{Answered: true, Report: trimmed(r), At: time.Now()}
+	return failover.Sidecar{Answered: true, Report: r.Trimmed(), At: time.Now()}
 }
 
 // askDeaf asks a sidecar that takes no statement for its report without one. Nothing of it counts but which key it trusts, and for how
@@ -52,7 +52,7 @@ func (c *siteClient) push(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 func (c *siteClient) askDeaf(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, q asking) failover.Sidecar {
 	q.signed = ""
 	r, err := c.askReport(ctx, group, q)
-	if err != nil || overlong(r) {
+	if err != nil || r.Overlong() {
 		return failover.Sidecar{}
 	}
 	return failover.Sidecar{Deaf: true, Report: wire.Report{LeaseMillis: r.LeaseMillis, Anchor: r.Anchor}, At: time.Now()}

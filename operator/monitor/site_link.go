@@ -15,12 +15,25 @@ import (
 type siteLink struct {
 	mu            sync.Mutex
 	podUID, podIP string
-	db            *mysql.DB
+	// verifies is true if connections verify the server.
+	verifies bool
+	db       *mysql.DB
 	// fencing is true while the operator fences this site by SQL.
 	fencing bool
 	// given is the password that the site's receiver has, tried how often one was to be given. The loop alone touches them.
 	given given
 	tried int
+}
+
+// verify has connections verify the server, or not; one that was made otherwise is closed.
+func (k *siteLink) verify(verifies bool) {
+	k.mu.Lock()
+	changed := k.verifies != verifies
+	k.verifies = verifies
+	k.mu.Unlock()
+	if changed {
+		k.close()
+	}
 }
 
 // become makes the link one to a pod; what was open to another is closed.

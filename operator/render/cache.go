@@ -38,11 +38,7 @@ func CacheImage(spec *v1alpha1.CacheSpec) string {
 
 // CacheTLS is true if the cache takes connections over TLS, and no others.
 func CacheTLS(group *v1alpha1.MysqlFailoverGroup) bool {
-	if !CacheEnabled(group) || group.Spec.TLS == nil {
-		return false
-	}
-	asked := group.Spec.Cache.TLS.Enabled
-	return asked == nil || *asked
+	return CacheEnabled(group) && group.CacheTLS()
 }
 
 // CacheHost is the name under which the cache of a site is reached, and which the group's certificate must carry.

@@ -144,7 +144,7 @@ func cacheVolumes(in Input, site v1alpha1.Site) []corev1.Volume {
 		secretVolume(volumeCacheAuth, v1alpha1.CacheAuthSecret(group), secretMode, items(cacheKeyAuth, cacheKeyAuth)),
 	}
 	if CacheTLS(in.Group) {
-		out = append(out, secretVolume(volumeTLS, in.Group.Spec.TLS.SecretName, secretMode,
+		out = append(out, secretVolume(volumeTLS, in.Group.Spec.TLS.Secret(in.Group.Name), secretMode,
 			items("tls.crt", "tls.crt", "tls.key", "tls.key", "ca.crt", "ca.crt")))
 	}
 	return out

@@ -40,13 +40,13 @@ func Certificate(in Input) *unstructured.Unstructured {
 			"issuerRef":      map[string]any{"group": "cert-manager.io", "kind": issuerKind, "name": tls.IssuerRef.Name},
 			"privateKey":     map[string]any{"algorithm": "ECDSA", "size": int64(256), "rotationPolicy": "Always"},
 			"usages":         []any{"digital signature", "server auth", "client auth"},
-			"dnsNames":       certificateNames(in.Group),
+			"dnsNames":       anyList(CertificateNames(in.Group)),
 		},
 	}}
 }
 
-// certificateNames are all names of every Service of the group. The operator and the replicas check Host.
-func certificateNames(group *v1alpha1.MysqlFailoverGroup) []any {
+// CertificateNames are all names of every Service of the group. The operator and the replicas check Host.
+func CertificateNames(group *v1alpha1.MysqlFailoverGroup) []string {
 	services := make([]string, 0, len(group.Spec.Sites)+2)
 	for _, site := range group.Spec.Sites {
 		services = append(services, v1alpha1.SiteName(group.Name, site.Name))
@@ -58,12 +58,20 @@ func certificateNames(group *v1alpha1.MysqlFailoverGroup) []any {
 			services = append(services, v1alpha1.CacheSiteName(group.Name, site.Name))
 		}
 	}
-	var names []any
+	var names []string
 	for _, s := range services {
 		in := s + "." + group.Namespace
 		names = append(names, s, in, in+".svc", in+".svc.cluster.local")
 	}
 	return names
+}
+
+func anyList(list []string) []any {
+	var out []any
+	for _, s := range list {
+		out = append(out, s)
+	}
+	return out
 }
 
 func stringMap(m map[string]string) map[string]any {

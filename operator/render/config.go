@@ -112,8 +112,8 @@ func ownedSettings(in Input, site string) map[string]string {
 		"plugin_load_add":                                "mysql_clone.so",
 		"binlog_rotate_encryption_master_key_at_startup": "OFF",
 	}
-	if in.Group.Spec.TLS != nil {
-		set["require_secure_transport"] = "ON"
+	if in.Group.TLSMounted() {
+		set["require_secure_transport"] = onOff(in.Group.TLSRequired())
 		for _, prefix := range []string{"", "loose_clone_"} {
 			set[prefix+"ssl_ca"] = TLSDir + "/ca.crt"
 			set[prefix+"ssl_cert"] = TLSDir + "/tls.crt"
@@ -124,6 +124,13 @@ func ownedSettings(in Input, site string) map[string]string {
 		maps.Copy(set, encryptedSettings(in, site))
 	}
 	return set
+}
+
+func onOff(on bool) string {
+	if on {
+		return "ON"
+	}
+	return "OFF"
 }
 
 // owned are the settings that the operator sets: every one could open writes, lose transactions, make sites differ, or hide the

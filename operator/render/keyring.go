@@ -118,7 +118,11 @@ func keyringVolumes(in Input, site string) []corev1.Volume {
 		volumes = append(volumes, secretVolume(volumeKeyringSeed, keyring.Secret, secretMode, items(v1alpha1.KeyringKey, KeyringFile)))
 	}
 	if keyring.Token != "" {
-		volumes = append(volumes, secretVolume(volumeEscrowToken, keyring.Token, secretMode, items(v1alpha1.KeyringTokenKey, v1alpha1.KeyringTokenKey)))
+		files := items(v1alpha1.KeyringTokenKey, v1alpha1.KeyringTokenKey)
+		if in.Install.EscrowOwn {
+			files = append(files, items(v1alpha1.KeyringTokenCA, v1alpha1.KeyringTokenCA)...)
+		}
+		volumes = append(volumes, secretVolume(volumeEscrowToken, keyring.Token, secretMode, files))
 	}
 	return volumes
 }
@@ -196,9 +200,13 @@ func keyringEnv(in Input, site string) []corev1.EnvVar {
 		)
 	}
 	if keyring.Token != "" {
+		believed := TLSDir + "/ca.crt"
+		if in.Install.EscrowOwn {
+			believed = path.Join(EscrowDir, v1alpha1.KeyringTokenCA)
+		}
 		env = append(env,
 			corev1.EnvVar{Name: "MFG_ESCROW_URL", Value: in.Install.EscrowURL},
-			corev1.EnvVar{Name: "MFG_ESCROW_CA", Value: TLSDir + "/ca.crt"},
+			corev1.EnvVar{Name: "MFG_ESCROW_CA", Value: believed},
 			corev1.EnvVar{Name: "MFG_ESCROW_TOKEN_FILE", Value: path.Join(EscrowDir, v1alpha1.KeyringTokenKey)},
 		)
 	}

@@ -232,7 +232,7 @@ func sidecarEnv(in Input, site v1alpha1.Site) []corev1.EnvVar {
 		fieldEnv("POD_IP", "status.podIP"),
 		fieldEnv("POD_UID", "metadata.uid"),
 	}
-	if group.Spec.TLS != nil {
+	if group.TLSRequired() {
 		env = append(env, corev1.EnvVar{Name: "MFG_REQUIRE_TLS", Value: "true"})
 	}
 	return append(env, keyringEnv(in, site.Name)...)

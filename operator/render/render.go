@@ -42,6 +42,8 @@ type Install struct {
 	BackupPullPolicy corev1.PullPolicy
 	// EscrowURL is where they reach its escrow endpoint, over TLS.
 	EscrowURL string
+	// EscrowOwn is true if the operator makes the certificate of that endpoint: its authorities come with the token then.
+	EscrowOwn bool
 }
 
 // Host is the name under which the MySQL and the sidecar of a site are reached, and which its certificate must carry.

@@ -85,7 +85,7 @@ func loadConfig(in Input, site v1alpha1.Site, place BackupPlace) wire.BackupConf
 		Server: wire.BackupServer{
 			Dir: DataDir + restoredSuffix, RunDir: runDir, TmpDir: tmpDir, DefaultsFile: path.Join(ConfigDir, ConfigKeyMyCnf),
 		},
-		AccountsDir: AccountsDir, RequireTLS: in.Group.Spec.TLS != nil, TimeoutSeconds: int64(loadTimeout / time.Second),
+		AccountsDir: AccountsDir, RequireTLS: in.Group.TLSRequired(), TimeoutSeconds: int64(loadTimeout / time.Second),
 		ResultFile: corev1.TerminationMessagePathDefault,
 	}
 	if p := in.Restore.PointInTime; p != nil {

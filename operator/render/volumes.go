@@ -90,10 +90,10 @@ func volumes(in Input, site v1alpha1.Site) []corev1.Volume {
 		}}},
 		secretVolume(volumeReport, v1alpha1.ReportSecret(group, site.Name), secretMode, items(v1alpha1.ReportKey, v1alpha1.ReportKey)),
 	}...)
-	if tls := in.Group.Spec.TLS; tls != nil {
+	if tls := in.Group.Spec.TLS; in.Group.TLSMounted() {
 		out = append(out, corev1.Volume{Name: volumeTLS, VolumeSource: corev1.VolumeSource{
 			Secret: &corev1.SecretVolumeSource{
-				SecretName:  tls.SecretName,
+				SecretName:  tls.Secret(group),
 				DefaultMode: new(secretMode),
 				Items:       items("tls.crt", "tls.crt", "tls.key", "tls.key", "ca.crt", "ca.crt"),
 			},
@@ -131,7 +131,7 @@ func runVolume() corev1.Volume {
 }
 
 func withTLS(in Input, mounts ...corev1.VolumeMount) []corev1.VolumeMount {
-	if in.Group.Spec.TLS == nil {
+	if !in.Group.TLSMounted() {
 		return mounts
 	}
 	return append(mounts, corev1.VolumeMount{Name: volumeTLS, MountPath: TLSDir, ReadOnly: true})

@@ -280,7 +280,7 @@ func TestEachKindHasAnAnnotation(t *testing.T) {
 		}
 		seen = append(seen, kind.Annotation())
 	}
-	if len(seen) != 7 || v1alpha1.RequestOf("mine") != "" {
+	if len(seen) != 8 || v1alpha1.RequestOf("mine") != "" {
 		t.Errorf("kinds %v", seen)
 	}
 }

@@ -75,6 +75,8 @@ type SiteFacts struct {
 	// PasswordSerial is that of the accounts Secret with whose password the site's sidecar logs in, ReceiverSerial of the one whose
 	// password its receiver was given; 0 if that is not known.
 	PasswordSerial, ReceiverSerial int64
+	// ReceiverVerifies is true if the site's receiver was seen to verify the active site, while TLS comes to the group.
+	ReceiverVerifies bool
 	// AdminAddr is podIP:33062 of the site's pod.
 	AdminAddr string
 	PodName   string

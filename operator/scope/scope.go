@@ -42,6 +42,9 @@ type Scope struct {
 
 	// TLSReady is false while the pods have to wait for the group's certificate.
 	TLSReady bool
+	// TLSUsable is true if the certificate of spec.tls is usable and may be used. TLS is what status will say of the steps to TLS.
+	TLSUsable bool
+	TLS       *v1alpha1.TLSStatus
 	// Accounts is the Secret with the passwords, Passwords what status says of them.
 	Accounts  *corev1.Secret
 	Passwords *v1alpha1.PasswordsStatus

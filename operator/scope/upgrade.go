@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/mysql-mfg/mfg/api/pace"
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
@@ -122,7 +123,7 @@ func (s *Scope) TellUpgrade() {
 	case s.Group.Annotations[v1alpha1.AnnotationUpgradePin] != "":
 		reason, message = v1alpha1.ReasonUpgradePinned, "the pods of "+sites+" are those of an older version of the operator; the annotation "+v1alpha1.AnnotationUpgradePin+" keeps them"
 	}
-	if _, err := upgrade.ParseWindow(s.Group.Annotations[v1alpha1.AnnotationUpgradeWindow]); err != nil && reason == v1alpha1.ReasonUpgradeWaiting {
+	if _, err := pace.ParseWindow(s.Group.Annotations[v1alpha1.AnnotationUpgradeWindow]); err != nil && reason == v1alpha1.ReasonUpgradeWaiting {
 		reason, message = v1alpha1.ReasonUpgradeWindowUnreadable, "the annotation "+v1alpha1.AnnotationUpgradeWindow+" cannot be read, and the group's turn does not come: "+err.Error()
 	}
 	s.Condition(conditions.True(v1alpha1.ConditionUpgradePending, reason, message))

@@ -44,7 +44,7 @@ func (s *Server) mayRead(w http.ResponseWriter, r *http.Request, f filter) bool 
 			message = "this account may not get mysqlfailovergroups in namespace " + f.namespace
 		}
 	default:
-		s.options.Log.Warn("cannot tell who may read the status", "err", err)
+		s.options.Log.Warn("cannot tell who may read the status", "error", err)
 	}
 	Refused.WithLabelValues(ListenerAuxiliary, reason).Inc()
 	refuse(w, code, reason, message)

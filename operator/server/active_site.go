@@ -37,7 +37,7 @@ func (s *Server) activeSite(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, ErrNoStatement):
 		refuse(w, http.StatusServiceUnavailable, wire.ReasonNoStatement, ErrNoStatement.Error())
 	default:
-		s.options.Log.Error("answer active site", "namespace", q.namespace, "group", q.group, "site", q.site, "err", err)
+		s.options.Log.Error("answer active site", "namespace", q.namespace, "group", q.group, "site", q.site, "error", err)
 		refuse(w, http.StatusInternalServerError, wire.ReasonInternal, "the operator could not sign a statement")
 	}
 }

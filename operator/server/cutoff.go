@@ -53,13 +53,13 @@ func (s *Server) cutoff(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusServiceUnavailable, wire.ReasonNotLeading, ErrNotLeading.Error())
 		return
 	case err != nil:
-		s.options.Log.Warn("answer cutoff", "namespace", namespace, "group", group, "err", err)
+		s.options.Log.Warn("answer cutoff", "namespace", namespace, "group", group, "error", err)
 		refuse(w, http.StatusServiceUnavailable, wire.ReasonInternal, "the operator cannot tell now what may go from the archive: ask again")
 		return
 	}
 	body, err := json.Marshal(said)
 	if err != nil || len(body) > wire.MaxCutoffBytes {
-		s.options.Log.Error("encode cutoff", "namespace", namespace, "group", group, "bytes", len(body), "err", err)
+		s.options.Log.Error("encode cutoff", "namespace", namespace, "group", group, "bytes", len(body), "error", err)
 		refuse(w, http.StatusInternalServerError, wire.ReasonTooLarge, "the answer is longer than it may be: the sets of transactions of the epochs are too large")
 		return
 	}

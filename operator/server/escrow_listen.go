@@ -29,6 +29,8 @@ type EscrowRunnable struct {
 	// Dir holds tls.crt and tls.key. They are read again when they change, and may come later than the listener:
 	// a certificate that is missing must not keep the operator from failing over.
 	Dir string
+	// Own gives the certificate instead of Dir, if it is not nil; an error of it ends a handshake.
+	Own func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 }
 
 // Start serves until the context ends.
@@ -37,6 +39,9 @@ func (r EscrowRunnable) Start(ctx context.Context) error {
 	l, err := lc.Listen(ctx, "tcp", r.Addr)
 	if err != nil {
 		return fmt.Errorf("listen for keyrings: %w", err)
+	}
+	if r.Own != nil {
+		return r.Escrow.serve(ctx, l, r.Own)
 	}
 	return r.Escrow.Serve(ctx, l, r.Dir)
 }
@@ -51,7 +56,10 @@ func (e *Escrow) Serve(ctx context.Context, l net.Listener, dir string) error {
 	watched := make(chan struct{})
 	go func() { defer close(watched); certificate.watch(watching) }()
 	defer func() { stop(); <-watched }()
+	return e.serve(ctx, l, certificate.get)
+}
 
+func (e *Escrow) serve(ctx context.Context, l net.Listener, certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)) error {
 	srv := e.server(certificate)
 	ended := make(chan error, 1)
 	go func() { ended <- srv.ServeTLS(e.door.Listen(l), "", "") }()
@@ -72,7 +80,7 @@ func (e *Escrow) Serve(ctx context.Context, l net.Listener, dir string) error {
 	return err
 }
 
-func (e *Escrow) server(certificate *keyPair) *http.Server {
+func (e *Escrow) server(certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)) *http.Server {
 	var only http.Protocols
 	only.SetHTTP1(true)
 	srv := &http.Server{
@@ -81,7 +89,7 @@ func (e *Escrow) server(certificate *keyPair) *http.Server {
 		MaxHeaderBytes: maxHeaderBytes,
 		// A failed handshake costs a stranger nothing: it must not fill the log.
 		ErrorLog:  slog.NewLogLogger(e.log.Handler(), slog.LevelDebug),
-		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate.get},
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate},
 		Protocols: &only,
 	}
 	// A site pushes a few times in its life: nobody needs to hold a connection.
@@ -117,7 +125,7 @@ func (k *keyPair) watch(ctx context.Context) {
 		}
 		if err != nil && ctx.Err() == nil && err.Error() != said {
 			said = err.Error()
-			k.log.Error("read certificate of the escrow listener; no keyring can be taken into escrow without", "dir", k.dir, "err", err)
+			k.log.Error("read certificate of the escrow listener; no keyring can be taken into escrow without", "dir", k.dir, "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -10,22 +10,9 @@ import (
 	"slices"
 	"strings"
 	"time"
-)
 
-// Group is what the decision needs of one group.
-type Group struct {
-	// Name is namespace/name; it orders the turns.
-	Name string
-	// Behind is true while a pod of the group is of an older version of the operator.
-	Behind bool
-	// Pinned is true if a person keeps the group at the version that made its pods.
-	Pinned bool
-	// Why says why the group is not healthy; empty if it is.
-	Why string
-	// Window is when the group's turn may begin; nil means that of the policy. Closed is true if it cannot be read.
-	Window Window
-	Closed bool
-}
+	"github.com/mysql-mfg/mfg/api/pace"
+)
 
 // Policy is how turns are paced.
 type Policy struct {
@@ -34,7 +21,7 @@ type Policy struct {
 	// StopAfter is how long a group may take to have its new pods and be healthy.
 	StopAfter time.Duration
 	// Window is when a turn may begin; empty means at any time.
-	Window Window
+	Window pace.Window
 }
 
 // Turn is all that is kept between decisions.
@@ -53,7 +40,7 @@ type Turn struct {
 
 // Next decides: the turn as it is to be, which is persisted before a pod is replaced on its strength. The turn of a group that has one is never
 // given to another in the same step, so what ends is persisted before what begins.
-func Next(t Turn, groups []Group, p Policy, now time.Time) Turn {
+func Next(t Turn, groups []pace.Group, p Policy, now time.Time) Turn {
 	if t.Group != "" {
 		return goOn(t, groups, p, now)
 	}
@@ -61,9 +48,9 @@ func Next(t Turn, groups []Group, p Policy, now time.Time) Turn {
 		return t
 	}
 	groups = slices.Clone(groups)
-	slices.SortFunc(groups, func(a, b Group) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(groups, func(a, b pace.Group) int { return strings.Compare(a.Name, b.Name) })
 	for _, g := range groups {
-		if !g.Behind || WhyNot(g, p, now) != "" {
+		if !g.Behind || pace.WhyNot(g, p.Window, now) != "" {
 			continue
 		}
 		t.Group, t.Began, t.Since = g.Name, now, time.Time{}
@@ -72,28 +59,9 @@ func Next(t Turn, groups []Group, p Policy, now time.Time) Turn {
 	return t
 }
 
-// WhyNot says why the turn of a group that is behind cannot begin, whoever else has it; empty if it can.
-func WhyNot(g Group, p Policy, now time.Time) string {
-	window := p.Window
-	if g.Window != nil {
-		window = g.Window
-	}
-	switch {
-	case g.Pinned:
-		return "it is pinned"
-	case g.Closed:
-		return "its window cannot be read"
-	case g.Why != "":
-		return "it is not healthy: " + g.Why
-	case !window.Open(now):
-		return "its window is closed: " + window.String()
-	}
-	return ""
-}
-
 // goOn looks after the group that has the turn.
-func goOn(t Turn, groups []Group, p Policy, now time.Time) Turn {
-	at := slices.IndexFunc(groups, func(g Group) bool { return g.Name == t.Group })
+func goOn(t Turn, groups []pace.Group, p Policy, now time.Time) Turn {
+	at := slices.IndexFunc(groups, func(g pace.Group) bool { return g.Name == t.Group })
 	if at < 0 || groups[at].Pinned {
 		// It is gone, or a person holds it where it is.
 		t.Group, t.Began, t.Since = "", time.Time{}, time.Time{}

@@ -7,15 +7,17 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mysql-mfg/mfg/api/pace"
 )
 
 var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC) // a Wednesday
 
 var usual = Policy{Pause: time.Minute, StopAfter: 30 * time.Minute}
 
-func window(t *testing.T, text string) Window {
+func window(t *testing.T, text string) pace.Window {
 	t.Helper()
-	w, err := ParseWindow(text)
+	w, err := pace.ParseWindow(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,32 +26,32 @@ func window(t *testing.T, text string) Window {
 
 // Each case is a guard: without it another group would have the turn.
 func TestWhoIsNext(t *testing.T) {
-	behind := func(name string) Group { return Group{Name: name, Behind: true} }
+	behind := func(name string) pace.Group { return pace.Group{Name: name, Behind: true} }
 	had := func(group string) Turn { return Turn{Group: group, Began: noon.Add(-time.Minute)} }
 	for _, tc := range []struct {
 		name   string
 		turn   Turn
-		groups []Group
+		groups []pace.Group
 		policy Policy
 		want   string
 	}{
-		{"the first by name", Turn{}, []Group{behind("n/c"), behind("n/a"), behind("n/b")}, usual, "n/a"},
-		{"one that is up to date needs no turn", Turn{}, []Group{{Name: "n/a"}, behind("n/b")}, usual, "n/b"},
-		{"never a pinned one", Turn{}, []Group{{Name: "n/a", Behind: true, Pinned: true}, behind("n/b")}, usual, "n/b"},
-		{"none that is not healthy", Turn{}, []Group{{Name: "n/a", Behind: true, Why: "a site is down"}, behind("n/b")}, usual, "n/b"},
-		{"none whose window cannot be read", Turn{}, []Group{{Name: "n/a", Behind: true, Closed: true}}, usual, ""},
-		{"none while paused", Turn{Paused: true}, []Group{behind("n/a")}, usual, ""},
-		{"none once stopped", Turn{Stopped: "why"}, []Group{behind("n/a")}, usual, ""},
-		{"none outside the window", Turn{}, []Group{behind("n/a")}, Policy{Window: window(t, "22:00-04:00")}, ""},
-		{"a window of its own", Turn{}, []Group{{Name: "n/a", Behind: true, Window: window(t, "Wed 11:00-13:00")}}, Policy{Window: window(t, "22:00-04:00")}, "n/a"},
-		{"one at a time", had("n/b"), []Group{behind("n/a"), behind("n/b")}, usual, "n/b"},
-		{"one that has the turn goes on while paused", Turn{Group: "n/b", Began: noon, Paused: true}, []Group{behind("n/b")}, usual, "n/b"},
-		{"and outside the window", had("n/b"), []Group{behind("n/b")}, Policy{StopAfter: time.Hour, Window: window(t, "22:00-04:00")}, "n/b"},
-		{"one with its new pods keeps the turn for the pause", had("n/b"), []Group{behind("n/a"), {Name: "n/b"}}, usual, "n/b"},
-		{"the turn ends before another begins", Turn{Group: "n/b", Began: noon, Since: noon.Add(-time.Hour)}, []Group{behind("n/a"), {Name: "n/b"}}, usual, ""},
-		{"not as long as it is unhealthy", Turn{Group: "n/b", Began: noon, Since: noon.Add(-time.Hour)}, []Group{behind("n/a"), {Name: "n/b", Why: "down"}}, usual, "n/b"},
-		{"a group that is gone has no turn", had("n/b"), []Group{behind("n/a")}, usual, ""},
-		{"nor one that is pinned now", had("n/b"), []Group{behind("n/a"), {Name: "n/b", Behind: true, Pinned: true, Why: "down"}}, usual, ""},
+		{"the first by name", Turn{}, []pace.Group{behind("n/c"), behind("n/a"), behind("n/b")}, usual, "n/a"},
+		{"one that is up to date needs no turn", Turn{}, []pace.Group{{Name: "n/a"}, behind("n/b")}, usual, "n/b"},
+		{"never a pinned one", Turn{}, []pace.Group{{Name: "n/a", Behind: true, Pinned: true}, behind("n/b")}, usual, "n/b"},
+		{"none that is not healthy", Turn{}, []pace.Group{{Name: "n/a", Behind: true, Why: "a site is down"}, behind("n/b")}, usual, "n/b"},
+		{"none whose window cannot be read", Turn{}, []pace.Group{{Name: "n/a", Behind: true, Closed: true}}, usual, ""},
+		{"none while paused", Turn{Paused: true}, []pace.Group{behind("n/a")}, usual, ""},
+		{"none once stopped", Turn{Stopped: "why"}, []pace.Group{behind("n/a")}, usual, ""},
+		{"none outside the window", Turn{}, []pace.Group{behind("n/a")}, Policy{Window: window(t, "22:00-04:00")}, ""},
+		{"a window of its own", Turn{}, []pace.Group{{Name: "n/a", Behind: true, Window: window(t, "Wed 11:00-13:00")}}, Policy{Window: window(t, "22:00-04:00")}, "n/a"},
+		{"one at a time", had("n/b"), []pace.Group{behind("n/a"), behind("n/b")}, usual, "n/b"},
+		{"one that has the turn goes on while paused", Turn{Group: "n/b", Began: noon, Paused: true}, []pace.Group{behind("n/b")}, usual, "n/b"},
+		{"and outside the window", had("n/b"), []pace.Group{behind("n/b")}, Policy{StopAfter: time.Hour, Window: window(t, "22:00-04:00")}, "n/b"},
+		{"one with its new pods keeps the turn for the pause", had("n/b"), []pace.Group{behind("n/a"), {Name: "n/b"}}, usual, "n/b"},
+		{"the turn ends before another begins", Turn{Group: "n/b", Began: noon, Since: noon.Add(-time.Hour)}, []pace.Group{behind("n/a"), {Name: "n/b"}}, usual, ""},
+		{"not as long as it is unhealthy", Turn{Group: "n/b", Began: noon, Since: noon.Add(-time.Hour)}, []pace.Group{behind("n/a"), {Name: "n/b", Why: "down"}}, usual, "n/b"},
+		{"a group that is gone has no turn", had("n/b"), []pace.Group{behind("n/a")}, usual, ""},
+		{"nor one that is pinned now", had("n/b"), []pace.Group{behind("n/a"), {Name: "n/b", Behind: true, Pinned: true, Why: "down"}}, usual, ""},
 	} {
 		if got := Next(tc.turn, tc.groups, tc.policy, noon); got.Group != tc.want {
 			t.Errorf("%s: %q has the turn, want %q", tc.name, got.Group, tc.want)
@@ -59,7 +61,7 @@ func TestWhoIsNext(t *testing.T) {
 
 // A failover after a group's turn begins its time again; what lasts stops the campaign, and stays stopped when the group recovers.
 func TestAnUnhealthyGroupStops(t *testing.T) {
-	sick := []Group{{Name: "n/a", Why: "a site is down"}, {Name: "n/b", Behind: true}}
+	sick := []pace.Group{{Name: "n/a", Why: "a site is down"}, {Name: "n/b", Behind: true}}
 	turn := Turn{Group: "n/a", Began: noon.Add(-time.Hour), Since: noon}
 	turn = Next(turn, sick, usual, noon.Add(time.Second))
 	if turn.Stopped != "" || !turn.Since.IsZero() {
@@ -69,7 +71,7 @@ func TestAnUnhealthyGroupStops(t *testing.T) {
 	if !strings.Contains(turn.Stopped, "a site is down") {
 		t.Fatalf("not stopped: %+v", turn)
 	}
-	well := []Group{{Name: "n/a"}, {Name: "n/b", Behind: true}}
+	well := []pace.Group{{Name: "n/a"}, {Name: "n/b", Behind: true}}
 	for at := 32; at < 60; at++ {
 		turn = Next(turn, well, usual, noon.Add(time.Duration(at)*time.Minute))
 	}
@@ -80,9 +82,9 @@ func TestAnUnhealthyGroupStops(t *testing.T) {
 
 // Ten groups, each step possibly the last of a process: never two at a time, each exactly once, in their order.
 func TestACampaign(t *testing.T) {
-	var groups []Group
+	var groups []pace.Group
 	for i := range 10 {
-		groups = append(groups, Group{Name: fmt.Sprintf("n/%d", 9-i), Behind: true})
+		groups = append(groups, pace.Group{Name: fmt.Sprintf("n/%d", 9-i), Behind: true})
 	}
 	turn, order, left := Turn{}, []string{}, 0
 	for at := noon; at.Before(noon.Add(time.Hour)); at = at.Add(10 * time.Second) {
@@ -134,30 +136,5 @@ func TestSort(t *testing.T) {
 	keep, _ := Sort(Known{"r2", "t2", false}, Look{"r2", "t1", "t3", true})
 	if again, behind := Sort(keep, Look{"r2", "t1", "t3", false}); behind || !again.Asked {
 		t.Errorf("forgotten: %+v", again)
-	}
-}
-
-func TestWindows(t *testing.T) {
-	at := func(day, hour int) time.Time { return time.Date(2026, 11, day, hour, 30, 0, 0, time.UTC) } // the 23rd is a Monday
-	for _, tc := range []struct {
-		text string
-		at   time.Time
-		open bool
-	}{
-		{"", at(23, 3), true},
-		{"02:00-04:00", at(23, 3), true}, {"02:00-04:00", at(23, 4), false}, {"02:00-04:00", at(23, 1), false},
-		{"Mon-Fri 22:00-04:00", at(23, 23), true}, {"Mon-Fri 22:00-04:00", at(23, 3), false}, {"Mon-Fri 22:00-04:00", at(28, 3), true},
-		{"Mon-Fri 22:00-04:00", at(28, 23), false}, {"Fri-Mon 00:00-24:00", at(22, 12), true}, {"Fri-Mon 00:00-24:00", at(24, 12), false},
-		{"Tue,Thu 09:00-17:00; Sun 00:00-24:00", at(26, 10), true}, {"Tue,Thu 09:00-17:00; Sun 00:00-24:00", at(25, 10), false},
-		{"02:00-04:00", at(23, 4).In(time.FixedZone("x", 3600)), false},
-	} {
-		if got := window(t, tc.text).Open(tc.at); got != tc.open {
-			t.Errorf("%q at %s: open %v", tc.text, tc.at, got)
-		}
-	}
-	for _, bad := range []string{"always", "Mon", "Mon-Foo 01:00-02:00", "01:00", "25:00-26:00", "01:00-01:00", "Mon Tue 01:00-02:00", strings.Repeat("01:00-02:00;", 33)} {
-		if _, err := ParseWindow(bad); err == nil {
-			t.Errorf("%q is taken", bad)
-		}
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/door"
 	"github.com/mysql-mfg/mfg/internal/mysql"
@@ -153,6 +155,8 @@ type Config struct {
 	Engines Engines
 	// Logins may be nil.
 	Logins Logins
+	// Measures are more series for scrapes, and must not wait for anything; nil if there are none.
+	Measures prometheus.Collector
 	// Archiver reads what the archiver of this pod says; nil without one.
 	Archiver func() (wire.ArchiverStatus, error)
 	Clock    Clock
@@ -241,6 +245,9 @@ func New(c Config) (*Agent, error) {
 	a.ticked.Store(int64(now.Mono))
 	a.watched.Store(int64(now.Mono))
 	a.metrics = newMetrics(a.now, c.Clock, c.WriteProbe)
+	if c.Measures != nil {
+		a.metrics.registry.MustRegister(c.Measures)
+	}
 	a.door = door.New(doorLimits, func(reason string) { a.metrics.refusals.WithLabelValues(reason).Inc() })
 	if warning != nil {
 		a.Log.Warn("a copy of the statement is damaged; the other one is used", "error", warning)

@@ -93,6 +93,9 @@ func (a *Agent) Open() bool {
 	return s.Open() && s.Seen().Writable
 }
 
+// Answers is true if MySQL answered the last look.
+func (a *Agent) Answers() bool { return a.now().Seen().Answered }
+
 // alarm fires when time alone changes the decision; never, if it does not.
 func (a *Agent) alarm() <-chan time.Time {
 	left, ok := fence.NextChange(a.now(), a.Clock())

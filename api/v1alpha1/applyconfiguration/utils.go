@@ -140,6 +140,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.SiteKeyringStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SiteStatus"):
 		return &apiv1alpha1.SiteStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SiteTLSStatus"):
+		return &apiv1alpha1.SiteTLSStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("StorageSpec"):
 		return &apiv1alpha1.StorageSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TaintsSpec"):
@@ -150,6 +152,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.TimelineEntryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TLSSpec"):
 		return &apiv1alpha1.TLSSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TLSStatus"):
+		return &apiv1alpha1.TLSStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Transition"):
 		return &apiv1alpha1.TransitionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("UpgradeSite"):

@@ -13,6 +13,49 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
+{{/* Where the operator runs: not beside what it has to fail over, and no two replicas together. What the values say of pods wins over both. */}}
+{{- define "mfg.affinity" -}}
+{{- $own := dict "podAntiAffinity" (include "mfg.antiAffinity" . | fromYaml) -}}
+{{- toYaml (merge (deepCopy .Values.affinity) (ternary dict $own (hasKey .Values.affinity "podAntiAffinity"))) -}}
+{{- end }}
+
+{{- define "mfg.antiAffinity" -}}
+{{- if and (gt (int .Values.replicas) 1) .Values.replicasApart }}
+requiredDuringSchedulingIgnoredDuringExecution:
+  - topologyKey: kubernetes.io/hostname
+    labelSelector:
+      matchLabels:
+        {{- include "mfg.selectorLabels" . | nindent 8 }}
+{{- end }}
+preferredDuringSchedulingIgnoredDuringExecution:
+  {{- if and (gt (int .Values.replicas) 1) (not .Values.replicasApart) }}
+  - weight: 100
+    podAffinityTerm:
+      topologyKey: kubernetes.io/hostname
+      labelSelector:
+        matchLabels:
+          {{- include "mfg.selectorLabels" . | nindent 10 }}
+  {{- end }}
+  - weight: 60
+    podAffinityTerm:
+      topologyKey: kubernetes.io/hostname
+      namespaceSelector: {}
+      labelSelector:
+        matchLabels:
+          app.kubernetes.io/name: mysql
+          mysql-mfg.io/role: primary
+  - weight: 20
+    podAffinityTerm:
+      topologyKey: kubernetes.io/hostname
+      namespaceSelector: {}
+      labelSelector:
+        matchLabels:
+          app.kubernetes.io/name: mysql
+        matchExpressions:
+          - key: mysql-mfg.io/failover-group
+            operator: Exists
+{{- end }}
+
 {{/* An image by digest if there is one, else by tag. Takes (list <image values> <chart>). */}}
 {{- define "mfg.image" -}}
 {{- $image := index . 0 -}}

@@ -164,7 +164,7 @@ func (g *Group) cacheTLS(ctx context.Context) (*tls.Config, error) {
 		return nil, err
 	}
 	secret := &corev1.Secret{}
-	if err := g.Kube.Get(ctx, client.ObjectKey{Namespace: g.Namespace, Name: g.Name + "-tls"}, secret); err != nil {
+	if err := g.Kube.Get(ctx, client.ObjectKey{Namespace: g.Namespace, Name: g.tlsSecret()}, secret); err != nil {
 		return nil, fmt.Errorf("read certificate: %w", err)
 	}
 	pair, err := tls.X509KeyPair(secret.Data["tls.crt"], secret.Data["tls.key"])
@@ -281,7 +281,12 @@ func (g *Group) CacheNotGone(ctx context.Context) error {
 	case !apierrors.IsNotFound(err):
 		return fmt.Errorf("read the Service of the cache: %w", err)
 	}
-	return nil
+	// Status is written after the objects went: a cache that is turned on before would be taken for the one that it still tells of.
+	group, err := g.Get(ctx)
+	if err == nil && group.Status.Cache != nil {
+		err = errors.New("status still tells of the cache")
+	}
+	return err
 }
 
 // StartSessions starts a writer that keeps sessions through the Service of the cache, and waits for its first acknowledged write.

@@ -32,7 +32,9 @@ type Group struct {
 	WriterArgs []string
 
 	password string
-	ca       []byte
+	// made is true if the operator makes its certificate.
+	made bool
+	ca   []byte
 }
 
 // annotationImages remembers on a group with which programs its pods were made.
@@ -87,7 +89,7 @@ func (s *Stage) NewGroup(ctx context.Context, namespace, name string, spec v1alp
 	if err := s.Namespace(ctx, namespace); err != nil {
 		return nil, err
 	}
-	if spec.TLS != nil {
+	if spec.TLS != nil && !spec.TLS.Made() {
 		if err := g.ensureTLS(ctx, spec); err != nil {
 			return nil, err
 		}
@@ -120,6 +122,9 @@ func chartValues(spec v1alpha1.MysqlFailoverGroupSpec) (map[string]any, error) {
 	values := map[string]any{}
 	if err := json.Unmarshal(raw, &values); err != nil {
 		return nil, fmt.Errorf("decode spec: %w", err)
+	}
+	if spec.TLS == nil {
+		values["tls"] = nil // the chart's default would give the group a certificate
 	}
 	return values, nil
 }

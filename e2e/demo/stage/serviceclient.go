@@ -66,7 +66,7 @@ func (g *Group) certificates(files ...string) corev1.VolumeProjection {
 		items = append(items, corev1.KeyToPath{Key: f, Path: f})
 	}
 	return corev1.VolumeProjection{Secret: &corev1.SecretProjection{
-		LocalObjectReference: corev1.LocalObjectReference{Name: g.Name + "-tls"}, Items: items,
+		LocalObjectReference: corev1.LocalObjectReference{Name: g.tlsSecret()}, Items: items,
 	}}
 }
 

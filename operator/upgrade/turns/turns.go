@@ -13,11 +13,11 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/mysql-mfg/mfg/api/pace"
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
@@ -106,10 +106,8 @@ func (k *Keeper) Look(ctx context.Context) error {
 		return err
 	}
 	next := upgrade.Next(turn, groups, k.Policy, k.Now())
-	policy := lease.Annotations[v1alpha1.AnnotationUpgradePolicy]
 	write(lease, next)
-	lease.Annotations[v1alpha1.AnnotationUpgradePolicy] = k.policy()
-	if next != turn || policy != k.policy() {
+	if told := k.describe(lease); told || next != turn {
 		if err := k.Client.Update(ctx, lease); err != nil {
 			return fmt.Errorf("write the turn: %w", err)
 		}
@@ -140,8 +138,18 @@ func (k *Keeper) note(t upgrade.Turn) {
 	k.turn = t
 }
 
-func (k *Keeper) policy() string {
-	return fmt.Sprintf("one group at a time, healthy for %s before the next; stops after %s; window %s", k.Policy.Pause, k.Policy.StopAfter, k.Policy.Window)
+// describe tells people and the plugin, on the Lease, how turns are paced and which version leads. It says whether that is news.
+func (k *Keeper) describe(lease *coordinationv1.Lease) (news bool) {
+	for key, value := range map[string]string{
+		v1alpha1.AnnotationUpgradePolicy:   fmt.Sprintf("one group at a time, healthy for %s before the next; stops after %s; window %s", k.Policy.Pause, k.Policy.StopAfter, k.Policy.Window),
+		v1alpha1.AnnotationUpgradeWindow:   k.Policy.Window.Text(),
+		v1alpha1.AnnotationUpgradeRevision: k.Revision,
+	} {
+		if was, is := lease.Annotations[key]; !is || was != value {
+			lease.Annotations[key], news = value, true
+		}
+	}
+	return news
 }
 
 // lease reads the Lease of the turn live, and makes it if it is missing.
@@ -164,7 +172,7 @@ func (k *Keeper) lease(ctx context.Context) (*coordinationv1.Lease, error) {
 }
 
 // groups are all groups as the decision sees them. The one that has the turn is read live: what the cache knows of it may be older than its turn.
-func (k *Keeper) groups(ctx context.Context, holder string) ([]upgrade.Group, map[string]*v1alpha1.MysqlFailoverGroup, error) {
+func (k *Keeper) groups(ctx context.Context, holder string) ([]pace.Group, map[string]*v1alpha1.MysqlFailoverGroup, error) {
 	list := &v1alpha1.MysqlFailoverGroupList{}
 	if err := k.Client.List(ctx, list); err != nil {
 		return nil, nil, fmt.Errorf("list groups: %w", err)
@@ -184,55 +192,11 @@ func (k *Keeper) groups(ctx context.Context, holder string) ([]upgrade.Group, ma
 			delete(objects, holder)
 		}
 	}
-	var groups []upgrade.Group
-	for name, g := range objects {
-		groups = append(groups, k.see(name, g))
+	var groups []pace.Group
+	for _, g := range objects {
+		groups = append(groups, pace.See(g, k.Revision))
 	}
 	return groups, objects, nil
-}
-
-// see is a group as the decision sees it.
-func (k *Keeper) see(name string, g *v1alpha1.MysqlFailoverGroup) upgrade.Group {
-	out := upgrade.Group{Name: name, Pinned: g.Annotations[v1alpha1.AnnotationUpgradePin] != "", Why: unhealthy(g)}
-	u := g.Status.Upgrade
-	if u == nil || u.Revision != k.Revision {
-		// This version has not looked yet. A group in its turn must not be taken for done by what an older one said.
-		if out.Why == "" {
-			out.Why = "this version of the operator has not looked at it yet"
-		}
-		return out
-	}
-	for _, site := range u.Sites {
-		out.Behind = out.Behind || site.Behind
-	}
-	if text := g.Annotations[v1alpha1.AnnotationUpgradeWindow]; text != "" {
-		window, err := upgrade.ParseWindow(text)
-		out.Window, out.Closed = window, err != nil
-	}
-	return out
-}
-
-// unhealthy says why no other group may begin beside this one, or this one itself; empty if it is healthy.
-func unhealthy(g *v1alpha1.MysqlFailoverGroup) string {
-	progressing := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionProgressing)
-	ready := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionReady)
-	switch {
-	case g.DeletionTimestamp != nil:
-		return "it is being deleted"
-	case g.Status.ObservedGeneration != g.Generation:
-		return "its specification has just changed"
-	case g.Status.Transition != nil:
-		return "its active site is changing"
-	case ready == nil:
-		return "it is not ready yet"
-	case ready.Status != metav1.ConditionTrue:
-		return ready.Message
-	case progressing == nil:
-		return "it is not known what is under way"
-	case progressing.Status == metav1.ConditionTrue, progressing.Reason == string(v1alpha1.ReasonSiteNotBack):
-		return progressing.Message
-	}
-	return ""
 }
 
 // tell says what happened, on the group that it happened to.

@@ -1150,6 +1150,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: tls
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.TLSStatus
     - name: transition
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Transition
@@ -1259,6 +1262,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: reason
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.PlainConnections
+  scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.PlannedFailoverStatus
   map:
     fields:
@@ -1615,6 +1620,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: volumeID
       type:
         scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.SiteTLSStatus
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: plainConnections
+      type:
+        scalar: numeric
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.StorageSpec
   map:
     fields:
@@ -1625,15 +1639,43 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: storageClassName
       type:
         scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.TLSPhase
+  scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.TLSSpec
   map:
     fields:
     - name: issuerRef
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.IssuerRef
+    - name: plainConnections
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.PlainConnections
     - name: secretName
       type:
         scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.TLSStatus
+  map:
+    fields:
+    - name: countedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: later
+      type:
+        scalar: boolean
+    - name: phase
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.TLSPhase
+    - name: since
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: sites
+      type:
+        list:
+          elementType:
+            namedType: com.github.mysql-mfg.mfg.api.v1alpha1.SiteTLSStatus
+          elementRelationship: associative
+          keys:
+          - name
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.TaintsSpec
   map:
     fields:

@@ -9,7 +9,8 @@ package v1alpha1
 //
 // CacheTLS encrypts connections to the cache.
 type CacheTLSApplyConfiguration struct {
-	// enabled encrypts all connections to the cache with the certificate of spec.tls. Default: true if the group has TLS. True needs spec.tls.
+	// enabled encrypts all connections to the cache with the certificate of spec.tls. Default: true if the group has TLS from its
+	// beginning, else false. True needs spec.tls.
 	Enabled *bool `json:"enabled,omitempty"`
 }
 

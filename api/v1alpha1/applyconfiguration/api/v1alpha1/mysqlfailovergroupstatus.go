@@ -20,8 +20,8 @@ import (
 // rowsOutsideInnoDB, sites[].{state,reason,message,errant,outlivedLease}, readySites, replicationLag, lastFailover, failovers, epochs and the conditions
 // Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
 // - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,unlisted,node,image,version,clone},
-// encryptionAtRest, passwords, restore, upgrade and the conditions Progressing, TLSReady, UnbuiltFeatures, EncryptionAtRestReady,
-// RestoreReady, DNSReady, TaintsReady, UpgradePending.
+// encryptionAtRest, passwords, restore, tls, upgrade and the conditions Progressing, TLSReady, TLSRequired, UnbuiltFeatures,
+// EncryptionAtRestReady, RestoreReady, DNSReady, TaintsReady, UpgradePending.
 //
 // backup.profiles and the conditions BackupReady and BackupVerified are written by operator/backups, through mfg-backup-status; backup.pitr and
 // the condition PITRReady by operator/archiving, through mfg-pitr-status.
@@ -77,6 +77,8 @@ type MysqlFailoverGroupStatusApplyConfiguration struct {
 	Backup *BackupStatusApplyConfiguration `json:"backup,omitempty"`
 	// restore is how far the restore by initFromBackup is; empty if none was asked for.
 	Restore *RestoreStatusApplyConfiguration `json:"restore,omitempty"`
+	// tls is how far the group is on its way to TLS.
+	TLS *TLSStatusApplyConfiguration `json:"tls,omitempty"`
 	// passwords says how far the replacement of passwords is; empty if there never was one.
 	Passwords *PasswordsStatusApplyConfiguration `json:"passwords,omitempty"`
 	// upgrade tells what only another version of the operator changes about the pods from what was asked for.
@@ -273,6 +275,14 @@ func (b *MysqlFailoverGroupStatusApplyConfiguration) WithBackup(value *BackupSta
 // If called multiple times, the Restore field is set to the value of the last call.
 func (b *MysqlFailoverGroupStatusApplyConfiguration) WithRestore(value *RestoreStatusApplyConfiguration) *MysqlFailoverGroupStatusApplyConfiguration {
 	b.Restore = value
+	return b
+}
+
+// WithTLS sets the TLS field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TLS field is set to the value of the last call.
+func (b *MysqlFailoverGroupStatusApplyConfiguration) WithTLS(value *TLSStatusApplyConfiguration) *MysqlFailoverGroupStatusApplyConfiguration {
+	b.TLS = value
 	return b
 }
 

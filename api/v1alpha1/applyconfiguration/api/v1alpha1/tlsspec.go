@@ -4,16 +4,25 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
 // TLSSpecApplyConfiguration represents a declarative configuration of the TLSSpec type for use
 // with apply.
 //
-// TLSSpec gives the group's certificates.
+// TLSSpec gives the group's certificates. Empty ({}), the operator makes an authority and a certificate for the group, and renews both.
 type TLSSpecApplyConfiguration struct {
 	// issuerRef names a cert-manager issuer; with it the operator asks for a certificate and cert-manager writes it to
-	// secretName. Default none: secretName must exist.
+	// secretName. Default none: secretName must exist, or is not given either.
 	IssuerRef *IssuerRefApplyConfiguration `json:"issuerRef,omitempty"`
-	// secretName is the Secret, in the group's namespace, that holds tls.crt, tls.key and ca.crt.
+	// secretName is the Secret, in the group's namespace, that holds tls.crt, tls.key and ca.crt. Default none: the operator makes and renews
+	// them, in the Secret mysql-<group>-tls.
 	SecretName *string `json:"secretName,omitempty"`
+	// plainConnections says whether clients may connect without TLS. Allow: they may. RefuseWhenUnused: the sites refuse them once no site
+	// has seen one for 10 minutes. Refuse: the sites refuse them now, also those that are in use. The operator updates the sites for it,
+	// one by one. Default: Refuse in a group that was made with TLS, Allow in one that got it later; the operator never changes that.
+	PlainConnections *apiv1alpha1.PlainConnections `json:"plainConnections,omitempty"`
 }
 
 // TLSSpecApplyConfiguration constructs a declarative configuration of the TLSSpec type for use with
@@ -35,5 +44,13 @@ func (b *TLSSpecApplyConfiguration) WithIssuerRef(value *IssuerRefApplyConfigura
 // If called multiple times, the SecretName field is set to the value of the last call.
 func (b *TLSSpecApplyConfiguration) WithSecretName(value string) *TLSSpecApplyConfiguration {
 	b.SecretName = &value
+	return b
+}
+
+// WithPlainConnections sets the PlainConnections field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PlainConnections field is set to the value of the last call.
+func (b *TLSSpecApplyConfiguration) WithPlainConnections(value apiv1alpha1.PlainConnections) *TLSSpecApplyConfiguration {
+	b.PlainConnections = &value
 	return b
 }

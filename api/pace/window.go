@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package upgrade
+package pace
 
 import (
 	"fmt"
@@ -110,14 +110,39 @@ func (w Window) Open(now time.Time) bool {
 	})
 }
 
+// Text is the window as ParseWindow reads it.
+func (w Window) Text() string {
+	var all []string
+	for _, s := range w {
+		all = append(all, s.text)
+	}
+	return strings.Join(all, "; ")
+}
+
 // String is the window for people.
 func (w Window) String() string {
 	if len(w) == 0 {
 		return "always"
 	}
-	var all []string
-	for _, s := range w {
-		all = append(all, s.text)
+	return w.Text() + " UTC"
+}
+
+// Next is when it is open next: now if it is open, and the zero time if it is not within the next week.
+func (w Window) Next(now time.Time) time.Time {
+	now = now.UTC()
+	if w.Open(now) {
+		return now
 	}
-	return strings.Join(all, "; ") + " UTC"
+	var first time.Time
+	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
+	for day := range 8 {
+		date := today.AddDate(0, 0, day)
+		for _, s := range w {
+			begin := date.Add(time.Duration(s.From) * time.Minute)
+			if s.Days[int(date.Weekday())] && begin.After(now) && (first.IsZero() || begin.Before(first)) {
+				first = begin
+			}
+		}
+	}
+	return first
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package mysql_test
+package datadir_test
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/internal/mysql/datadir"
 )
 
 const oldIdentity = "[auto]\nserver-uuid=3e11fa47-71ca-11e1-9e33-c80aa9429562\n"
@@ -34,7 +34,7 @@ func TestI10AClonedServerIsAnotherServer(t *testing.T) {
 		}
 		place(t, filepath.Join(dir, "auto.cnf"), oldIdentity)
 		place(t, filepath.Join(dir, "auto.cnf.new"), "[auto]\nserver-uu") // an earlier try was killed
-		renewed, err := mysql.RenewIdentity(dir)
+		renewed, err := datadir.RenewIdentity(dir)
 		if err != nil || (renewed != "") != c.renewed {
 			t.Errorf("%s: renewed %q, %v, want %v: %s", name, renewed, err, c.renewed, c.reason)
 		}
@@ -56,7 +56,7 @@ func TestI10NoIdentityNoStart(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "auto.cnf.new"), 0o750); err != nil {
 		t.Fatal(err)
 	}
-	if renewed, err := mysql.RenewIdentity(dir); err == nil {
+	if renewed, err := datadir.RenewIdentity(dir); err == nil {
 		t.Errorf("it was not written, and is said to be %q", renewed)
 	}
 	if raw, _ := os.ReadFile(filepath.Join(dir, "auto.cnf")); string(raw) != oldIdentity {

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package certs
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// State is what the next step is decided on.
+type State struct {
+	Now time.Time
+	// Title begins the common names, such as mysql-orders: at most 48 bytes.
+	Title string
+	// Names are all that the server certificate has to carry.
+	Names []string
+	// Authority and Server are the data of the two Secrets; nil if one does not exist.
+	Authority, Server map[string][]byte
+	// Sites are all that have to have loaded something before the next step.
+	Sites []Site
+	// Order is what a person asks for; nil normally.
+	Order *Order
+}
+
+// Site says what the MySQL of a site took last: fingerprints of ca.crt and tls.crt, as of Fingerprint; empty while that is not known.
+type Site struct {
+	Name            string
+	Bundle, Current string
+}
+
+// Order asks for what would come later, or never.
+type Order struct {
+	// ID tells it from every other one.
+	ID string
+	// Authority is true for another authority, false for another server certificate.
+	Authority bool
+	// Grace is for how long clients are given the new authority before it signs.
+	Grace time.Duration
+}
+
+// Step is what is to be written next.
+type Step string
+
+// The steps.
+const (
+	// Nothing is to be written.
+	Nothing Step = ""
+	// MakeAuthority makes the first one, or one in the place of one that is lost.
+	MakeAuthority Step = "MakeAuthority"
+	// PrepareAuthority makes the next authority, which is trusted and signs nothing yet.
+	PrepareAuthority Step = "PrepareAuthority"
+	// TrustAuthorities puts the authorities that are to be trusted where servers and clients find them.
+	TrustAuthorities Step = "TrustAuthorities"
+	// SwitchAuthority has the next authority sign from now on.
+	SwitchAuthority Step = "SwitchAuthority"
+	// IssueServer makes a server certificate.
+	IssueServer Step = "IssueServer"
+	// DropFormer has the former authority trusted no more.
+	DropFormer Step = "DropFormer"
+)
+
+// OfAuthority is true for a step that changes the authority's Secret, false for one that changes the server's.
+func (s Step) OfAuthority() bool {
+	return s != TrustAuthorities && s != IssueServer
+}
+
+// Decision is what follows from a State.
+type Decision struct {
+	Step Step
+	// Why says why a server certificate is made.
+	Why string
+	// Wait says what a replacement of the authority waits for; empty if none is under way.
+	Wait string
+	// Broken says what is wrong with the authority's Secret. Then nothing is written.
+	Broken string
+	// Done is true once the order is carried out.
+	Done bool
+	// ServerEnds and AuthorityEnds are when they do; zero while there is none.
+	ServerEnds, AuthorityEnds time.Time
+}
+
+// Fingerprint is how a file that was loaded is named: hexadecimal SHA-256.
+func Fingerprint(file []byte) string {
+	sum := sha256.Sum256(file)
+	return hex.EncodeToString(sum[:])
+}
+
+// Decide says what is to be written next.
+func Decide(s State) Decision {
+	if s.Authority == nil {
+		return Decision{Step: MakeAuthority}
+	}
+	a, err := readAuthority(s.Authority)
+	if err != nil {
+		return Decision{Broken: err.Error()}
+	}
+	d := Decision{AuthorityEnds: a.now.cert.NotAfter}
+	server, wrong := readServer(s, a)
+	if server != nil {
+		d.ServerEnds = server.NotAfter
+	}
+	d.Done = s.done(a)
+	if !s.Now.Before(a.now.cert.NotAfter) {
+		// What it signs is good for nothing.
+		d.Step = PrepareAuthority
+		if a.next != nil {
+			d.Step = SwitchAuthority
+		}
+		return d
+	}
+	if wrong != "" {
+		d.Step, d.Why = IssueServer, wrong
+		return d
+	}
+	if s.wantsNext(a) {
+		d.Step = PrepareAuthority
+		return d
+	}
+	if !bytes.Equal(s.Server[KeyBundle], a.bundle(s.Now)) {
+		d.Step = TrustAuthorities
+		return d
+	}
+	s.settle(&d, a, server)
+	return d
+}
+
+// settle decides once there is a server certificate, and all is given out that is to be trusted.
+func (s State) settle(d *Decision, a authority, server *x509.Certificate) {
+	loading := s.behind(func(site Site) string { return site.Bundle }, KeyBundle)
+	own := server.CheckSignatureFrom(a.now.cert) == nil
+	left := server.NotAfter.Sub(s.Now)
+	switch why := s.renewal(server); {
+	case own && why != "":
+		d.Step, d.Why = IssueServer, why
+	case !own && len(loading) == 0:
+		d.Step, d.Why = IssueServer, "by the new authority"
+	case !own && left < lifeOf(server)/6:
+		d.Step, d.Why = IssueServer, "by the new authority, because the former certificate ends soon"
+	case !own:
+		d.Wait = "the new authority signs once MySQL of " + list(loading) + " trusts it"
+	case a.next != nil:
+		s.change(d, a, loading)
+	case len(a.former) > 0:
+		s.part(d, server, loading)
+	}
+}
+
+// change decides when the next authority signs.
+func (s State) change(d *Decision, a authority, loading []string) {
+	from := a.next.made().Add(graceOf(s.Authority))
+	switch {
+	case s.Now.Add(AuthorityLate).After(a.now.cert.NotAfter):
+		d.Step = SwitchAuthority
+	case len(loading) > 0:
+		d.Wait = "the next authority is in ca.crt, and signs once MySQL of " + list(loading) + " trusts it"
+	case s.Now.Before(from):
+		d.Wait = "the next authority is in ca.crt, and signs from " + from.UTC().Format(time.RFC3339) + " on, when clients have had the time to trust it"
+	default:
+		d.Step = SwitchAuthority
+	}
+}
+
+// part decides when the former authority leaves.
+func (s State) part(d *Decision, server *x509.Certificate, loading []string) {
+	showing := s.behind(func(site Site) string { return site.Current }, KeyServer)
+	until := server.NotBefore.Add(Skew + Parting)
+	switch {
+	case len(loading) > 0 || len(showing) > 0:
+		slices.Sort(showing)
+		d.Wait = "the former authority leaves ca.crt once MySQL of " + list(union(loading, showing)) + " shows a certificate of the new one"
+	case s.Now.Before(until):
+		d.Wait = "the former authority leaves ca.crt at " + until.UTC().Format(time.RFC3339)
+	default:
+		d.Step = DropFormer
+	}
+}
+
+// wantsNext is true if another authority is to be made, or an order to be noted on the one that is made already.
+func (s State) wantsNext(a authority) bool {
+	ordered := s.Order != nil && s.Order.Authority && string(s.Authority[KeyOrder]) != s.Order.ID
+	if a.next != nil {
+		return ordered
+	}
+	late := s.Now.Add(AuthorityLate).After(a.now.cert.NotAfter)
+	if len(a.former) > 0 && !late {
+		return false // one after the other
+	}
+	return ordered || s.Now.Add(AuthorityRest).After(a.now.cert.NotAfter)
+}
+
+// renewal says why the server certificate is made again; empty if it is not.
+func (s State) renewal(server *x509.Certificate) string {
+	if s.Order != nil && !s.Order.Authority && string(s.Server[KeyOrder]) != s.Order.ID {
+		return "by order"
+	}
+	if !s.Now.Before(server.NotBefore.Add(lifeOf(server) * 2 / 3)) {
+		return "two thirds of its time are over"
+	}
+	return ""
+}
+
+// done is true once an order is carried out.
+func (s State) done(a authority) bool {
+	switch {
+	case s.Order == nil:
+		return false
+	case s.Order.Authority:
+		return string(s.Authority[KeyOrder]) == s.Order.ID && a.next == nil && len(a.former) == 0
+	}
+	return string(s.Server[KeyOrder]) == s.Order.ID
+}
+
+// behind are the sites whose MySQL has not taken a file as it is now.
+func (s State) behind(of func(Site) string, key string) []string {
+	var out []string
+	want := Fingerprint(s.Server[key])
+	for _, site := range s.Sites {
+		if of(site) != want {
+			out = append(out, site.Name)
+		}
+	}
+	return out
+}
+
+func lifeOf(c *x509.Certificate) time.Duration { return c.NotAfter.Sub(c.NotBefore) }
+
+func union(a, b []string) []string {
+	all := map[string]bool{}
+	for _, name := range slices.Concat(a, b) {
+		all[name] = true
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+func list(names []string) string { return strings.Join(names, ", ") }
+
+// graceOf is what the authority's Secret says, or the usual time.
+func graceOf(data map[string][]byte) time.Duration {
+	grace, err := time.ParseDuration(string(data[KeyOrderGrace]))
+	if err != nil || grace < LeastGrace || grace > MostGrace {
+		return Grace
+	}
+	return grace
+}
+
+// ParseOrder reads the value of the annotation: server, ca, or ca=DURATION.
+func ParseOrder(id, value string) (*Order, error) {
+	what, grace, timed := strings.Cut(value, "=")
+	o := &Order{ID: id, Authority: what == OrderAuthority, Grace: Grace}
+	if what != OrderAuthority && (what != OrderServer || timed) {
+		return nil, fmt.Errorf("%q is none of %s, %s and %s=DURATION", value, OrderServer, OrderAuthority, OrderAuthority)
+	}
+	if !timed {
+		return o, nil
+	}
+	var err error
+	if o.Grace, err = time.ParseDuration(grace); err != nil || o.Grace < LeastGrace || o.Grace > MostGrace {
+		return nil, fmt.Errorf("%q is no duration from %s to %s, such as 1h", grace, LeastGrace, MostGrace)
+	}
+	return o, nil
+}
+
+// The values of an order.
+const (
+	OrderServer    = "server"
+	OrderAuthority = "ca"
+)
