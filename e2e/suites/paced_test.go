@@ -16,7 +16,6 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -65,19 +64,11 @@ func fleetUnderTest(t *testing.T) *fleet {
 		if _, err := g.AwaitReady(t.Context(), 2*bringUp); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := g.Await(t.Context(), rolling, g.Name+" to stand still", upToDate); err != nil {
+		if _, err := g.Await(t.Context(), rolling, g.Name+" to stand still", stage.NotUpdated); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return f
-}
-
-// upToDate says why a group still has something to be replaced.
-func upToDate(group *v1alpha1.MysqlFailoverGroup) error {
-	if c := meta.FindStatusCondition(group.Status.Conditions, v1alpha1.ConditionUpgradePending); c != nil && c.Status == "True" {
-		return errors.New(c.Message)
-	}
-	return stage.NotUpdated(group)
 }
 
 func (f *fleet) load(t *testing.T) {
@@ -111,7 +102,7 @@ func (f *fleet) complete(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if err := upToDate(group); err != nil {
+			if err := stage.NotUpdated(group); err != nil {
 				return fmt.Errorf("%s: %w", g.Name, err)
 			}
 		}
@@ -206,13 +197,13 @@ func TestUpgradeAtLeisure(t *testing.T) {
 		r.begun(t, pacedGroups[0])
 		plugin(t, "upgrade", "pause", "--yes").want(t, 0, nil)
 		plugin(t, "upgrade", "pause", pacedGroups[1], "-n", pacedGroups[1], "--yes", "--why", "the story").want(t, 0, nil)
-		if _, err := f.groups[0].Await(t.Context(), campaign, "the first group to be done", upToDate); err != nil {
+		if _, err := f.groups[0].Await(t.Context(), campaign, "the first group to be done", stage.NotUpdated); err != nil {
 			t.Fatal(err)
 		}
 		// Longer than the pause between two groups.
 		stays(t, r, time.Minute, pacedGroups[1], pacedGroups[2])
 		plugin(t, "upgrade", "resume", "--yes").want(t, 0, nil)
-		if _, err := f.groups[2].Await(t.Context(), campaign, "the third group to be done", upToDate); err != nil {
+		if _, err := f.groups[2].Await(t.Context(), campaign, "the third group to be done", stage.NotUpdated); err != nil {
 			t.Fatal(err)
 		}
 		stays(t, r, 30*time.Second, pacedGroups[1])

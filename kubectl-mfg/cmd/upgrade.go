@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/upgrade"
 )
 

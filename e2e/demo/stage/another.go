@@ -4,6 +4,7 @@ package stage
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
 	"time"
 )
@@ -25,9 +26,8 @@ func (s *Stage) InstallVersion(ctx context.Context, repo, tag string, more map[s
 		}
 	}
 	values["podAnnotations"] = map[string]any{"mfg-lab/images": tag}
-	for key, value := range more {
-		values[key] = value
-	}
+	delete(values, "upgrades") // charts of before know of none
+	maps.Copy(values, more)
 	if _, err := s.Helm(ctx, values, "upgrade", "--install", OperatorRelease, filepath.Join(repo, "charts", "mfg"),
 		"--namespace", OperatorNamespace, "--timeout", "2m"); err != nil {
 		return err
