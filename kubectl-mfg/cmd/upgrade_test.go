@@ -270,6 +270,16 @@ func TestUpgradePin(t *testing.T) {
 	}
 }
 
+// TestUpgradeWordsOfOthers: what somebody wrote into an annotation is one line of bounded length, and moves no cursor.
+func TestUpgradeWordsOfOthers(t *testing.T) {
+	f := campaigning(t)
+	f.groups[3].Annotations[v1alpha1.AnnotationUpgradePin] = "a\x1b[2Jb\nc" + strings.Repeat("x", 1000)
+	got := run(t, f, runOptions{}, strings.Fields("upgrade status")...)
+	if strings.ContainsRune(got.out, '\x1b') || !strings.Contains(got.out, "a [2Jb cxxx") || strings.Contains(got.out, strings.Repeat("x", 400)) {
+		t.Errorf("%q", got.out)
+	}
+}
+
 func TestUpgradeUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"upgrade now":                 "there are status, pause and resume",

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -78,7 +79,7 @@ func Upgrade(lease *coordinationv1.Lease, groups []v1alpha1.MysqlFailoverGroup, 
 	a := lease.Annotations
 	r := UpgradeReport{
 		APIVersion: APIVersion, Kind: "MfgUpgradeReport", Lease: lease.Namespace + "/" + lease.Name, Groups: []UpgradeGroup{},
-		Paced: a[v1alpha1.AnnotationUpgradePolicy], Paused: a[v1alpha1.AnnotationUpgradePaused], Stopped: a[v1alpha1.AnnotationUpgradeStopped],
+		Paced: spoken(a[v1alpha1.AnnotationUpgradePolicy]), Paused: spoken(a[v1alpha1.AnnotationUpgradePaused]), Stopped: spoken(a[v1alpha1.AnnotationUpgradeStopped]),
 	}
 	turn := turnOf{now: now}
 	if h := lease.Spec.HolderIdentity; h != nil && *h != "" {
@@ -104,6 +105,23 @@ func Upgrade(lease *coordinationv1.Lease, groups []v1alpha1.MysqlFailoverGroup, 
 		r.Groups = append(r.Groups, g)
 	}
 	return r
+}
+
+// longestSpoken is how much is shown of words that anybody may have written into an annotation, in runes.
+const longestSpoken = 300
+
+// spoken are such words on one line, without what a terminal would act on.
+func spoken(words string) string {
+	runes := []rune(strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, words))
+	if len(runes) > longestSpoken {
+		return string(runes[:longestSpoken]) + "..."
+	}
+	return string(runes)
 }
 
 // turnOf is what the groups of one report have in common.
@@ -142,7 +160,7 @@ func (t *turnOf) group(cr *v1alpha1.MysqlFailoverGroup, seen pace.Group, r Upgra
 	case !seen.Behind:
 		return say(UpgradeUpToDate, "")
 	case seen.Pinned:
-		return say(UpgradePinned, cr.Annotations[v1alpha1.AnnotationUpgradePin])
+		return say(UpgradePinned, spoken(cr.Annotations[v1alpha1.AnnotationUpgradePin]))
 	case held != "":
 		if opens := seen.Within(t.window).Next(t.now); !seen.Closed && seen.Why == "" && opens.After(t.now) {
 			g.Opens = &opens

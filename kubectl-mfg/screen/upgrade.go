@@ -12,9 +12,9 @@ import (
 // Upgrade draws how far groups are with the pods of the operator's version.
 func Upgrade(r report.UpgradeReport, o Options) string {
 	var b strings.Builder
-	words := "no pod of the groups below waits for a turn"
+	words := "no pod waits for a turn"
 	if r.Behind > 0 {
-		words = fmt.Sprintf("%d of %d groups below have pods of an older version of the operator", r.Behind, len(r.Groups))
+		words = fmt.Sprintf("pods of an older version of the operator in %d of %d groups", r.Behind, len(r.Groups))
 	}
 	b.WriteString(o.paragraph(text{"Upgrade", bold}, words))
 	turn := "nobody has it"

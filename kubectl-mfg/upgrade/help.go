@@ -18,7 +18,7 @@ for no turn.
   kubectl mfg upgrade pause
 
   # Keep one group as it is, and say why
-  kubectl mfg upgrade pause orders --why "until the sale is over"
+  kubectl mfg upgrade pause orders --why sale
 
   # Go on, also after it stopped
   kubectl mfg upgrade resume`
@@ -57,7 +57,7 @@ acting at all.
   kubectl mfg upgrade pause
 
   # One group
-  kubectl mfg upgrade pause orders -n shop --why "until the sale is over"
+  kubectl mfg upgrade pause orders -n shop --why sale
 
   # What would be changed?
   kubectl mfg upgrade pause --dry-run`

@@ -59,6 +59,9 @@ func TestARotationDoesNotWaitForATurn(t *testing.T) {
 		}
 		if tt.noPod {
 			delete(s.Pods, "c")
+			s.Deployments["c"].Status.Conditions = []appsv1.DeploymentCondition{{
+				Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(s.Now), LastUpdateTime: metav1.NewTime(s.Now),
+			}}
 		}
 		group.Status.Upgrade = tt.kept(want)
 		s.Upgrade = scope.NewUpgrade(group, ours, tt.turn)
