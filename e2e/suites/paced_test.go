@@ -26,8 +26,8 @@ import (
 const (
 	// anotherTag is that of the second version's images.
 	anotherTag = "another"
-	// campaign is how long three groups may take to be given their new pods, a failover in the middle.
-	campaign = 25 * time.Minute
+	// allRolled is how long three groups may take to be given their new pods, a failover in the middle.
+	allRolled = 25 * time.Minute
 )
 
 // Each group has a namespace of its own, of the same name. In this order they have their turn.
@@ -86,7 +86,7 @@ func (f *fleet) load(t *testing.T) {
 // complete waits until all groups have their new pods and nobody has the turn.
 func (f *fleet) complete(t *testing.T) {
 	t.Helper()
-	if err := stage.Poll(t.Context(), campaign, "all groups to have their new pods", func(ctx context.Context) error {
+	if err := stage.Poll(t.Context(), allRolled, "all groups to have their new pods", func(ctx context.Context) error {
 		lease, err := turnLease(ctx)
 		if err != nil {
 			return err
@@ -197,13 +197,13 @@ func TestUpgradeAtLeisure(t *testing.T) {
 		r.begun(t, pacedGroups[0])
 		plugin(t, "upgrade", "pause", "--yes").want(t, 0, nil)
 		plugin(t, "upgrade", "pause", pacedGroups[1], "-n", pacedGroups[1], "--yes", "--why", "the story").want(t, 0, nil)
-		if _, err := f.groups[0].Await(t.Context(), campaign, "the first group to be done", stage.NotUpdated); err != nil {
+		if _, err := f.groups[0].Await(t.Context(), allRolled, "the first group to be done", stage.NotUpdated); err != nil {
 			t.Fatal(err)
 		}
 		// Longer than the pause between two groups.
 		stays(t, r, time.Minute, pacedGroups[1], pacedGroups[2])
 		plugin(t, "upgrade", "resume", "--yes").want(t, 0, nil)
-		if _, err := f.groups[2].Await(t.Context(), campaign, "the third group to be done", stage.NotUpdated); err != nil {
+		if _, err := f.groups[2].Await(t.Context(), allRolled, "the third group to be done", stage.NotUpdated); err != nil {
 			t.Fatal(err)
 		}
 		stays(t, r, 30*time.Second, pacedGroups[1])

@@ -28,7 +28,7 @@ type Policy struct {
 type Turn struct {
 	// Group has the turn, as namespace/name; empty means that nobody has.
 	Group string
-	// Began is since when the group has the turn, or is unhealthy again.
+	// Began is since when the group has the turn, is unhealthy again, or goes on after a stop; zero while it is stopped.
 	Began time.Time
 	// Since is since when the group has all its new pods and is healthy; zero if it is not so.
 	Since time.Time
@@ -77,14 +77,20 @@ func goOn(t Turn, groups []pace.Group, p Policy, now time.Time) Turn {
 		}
 		return t
 	}
-	if !t.Since.IsZero() {
-		t.Since, t.Began = time.Time{}, now
+	if t.Stopped != "" {
+		t.Began, t.Since = time.Time{}, time.Time{}
+		return t
 	}
-	if t.Stopped == "" && now.Sub(t.Began) >= p.StopAfter {
+	// It is unhealthy again, or a person lets it go on after a stop.
+	if !t.Since.IsZero() || t.Began.IsZero() {
+		t.Began, t.Since = now, time.Time{}
+	}
+	if now.Sub(t.Began) >= p.StopAfter {
 		why := g.Why
 		if why == "" {
 			why = "pods of it are still to be replaced"
 		}
+		t.Began = time.Time{}
 		t.Stopped = fmt.Sprintf("%s was not done and healthy within %s: %s", g.Name, p.StopAfter, why)
 	}
 	return t

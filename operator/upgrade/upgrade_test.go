@@ -80,6 +80,26 @@ func TestAnUnhealthyGroupStops(t *testing.T) {
 	}
 }
 
+// A person who lets it go on gives the group as much time again, however long it stood still.
+func TestATimeOfItsOwnAfterAStop(t *testing.T) {
+	sick := []pace.Group{{Name: "n/a", Behind: true, Why: "a site is down"}}
+	turn := Next(Turn{Group: "n/a", Began: noon}, sick, usual, noon.Add(31*time.Minute))
+	turn = Next(turn, sick, usual, noon.Add(10*time.Hour))
+	if turn.Stopped == "" {
+		t.Fatalf("not stopped: %+v", turn)
+	}
+	turn.Stopped = ""
+	for _, step := range []struct {
+		minutes int
+		stopped bool
+	}{{601, false}, {615, false}, {630, false}, {632, true}, {640, true}} {
+		turn = Next(turn, sick, usual, noon.Add(time.Duration(step.minutes)*time.Minute))
+		if (turn.Stopped != "") != step.stopped || turn.Group != "n/a" {
+			t.Errorf("after %d minutes: %+v", step.minutes, turn)
+		}
+	}
+}
+
 // Ten groups, each step possibly the last of a process: never two at a time, each exactly once, in their order.
 func TestACampaign(t *testing.T) {
 	var groups []pace.Group
