@@ -254,7 +254,7 @@ func (f *fleet) cutTheActiveNode(t *testing.T) {
 // paces says whether the chart of a checkout knows paced upgrades.
 func paces(t *testing.T, repo string) bool {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(repo, "charts", "mfg", "values.yaml")) //nolint:gosec // the person who runs the story names it
+	raw, err := os.ReadFile(filepath.Join(repo, "charts", "mfg", "values.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func Revision(settings any) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the program that runs: %w", err)
 	}
-	file, err := os.Open(path) //nolint:gosec // the program itself
+	file, err := os.Open(path)
 	if err != nil {
 		return "", fmt.Errorf("read the program that runs: %w", err)
 	}
