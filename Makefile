@@ -71,6 +71,10 @@ test-points: ## Restore random points of a history of many failovers on real ser
 test-backup-lab: build ## Every story of backups on the lab, those too that are too long for `make test` (root, Debian)
 	@go -C e2e test -tags lab,long -v -count=1 -timeout 60m -run 'Backup' ./suites/
 
+.PHONY: test-upgrade-lab
+test-upgrade-lab: build ## The pods of another version of the operator reach three groups under load one after the other, there and back, about 40 minutes, FROM=path comes from a checkout of an older commit (root, Debian)
+	@MFG_UPGRADE_FROM='$(abspath $(FROM))' go -C e2e test -tags lab,long -v -count=1 -timeout 120m -run 'TestUpgradeAtLeisure$$' ./suites/
+
 .PHONY: test-archive-lab
 test-archive-lab: build ## Every story of the archive of binary logs on the lab, about an hour, ONLY=word plays those whose names have it, AWAY=10m is how long the bucket is away (root, Debian)
 	@ONLY='$(ONLY)' AWAY='$(AWAY)' go -C e2e test -tags lab,long -v -count=1 -timeout 120m -run 'TestArchiveOfTheWorstDays$$' ./suites/

@@ -64,6 +64,7 @@ type settings struct {
 	holder        string
 	allowedImages string
 	allowedNames  string
+	upgrades      upgradeSettings
 }
 
 func main() {
@@ -97,8 +98,12 @@ func parse(args []string) (settings, error) {
 	f.StringVar(&s.allowedImages, "allowed-images", "", "repositories of images that groups may run, comma-separated; one that ends in / stands for all below it; empty means any")
 	f.StringVar(&s.allowedNames, "allowed-dns-suffixes", "", "domains in which groups may publish names, comma-separated; {namespace} stands for that of the group; empty means any")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
+	s.upgrades.flags(f)
 	f.StringVar(&s.logFormat, "log-format", "json", "json or text")
 	if err := f.Parse(args); err != nil {
+		return s, err
+	}
+	if err := s.upgrades.check(); err != nil {
 		return s, err
 	}
 	s.holder = os.Getenv("POD_NAME")
@@ -171,9 +176,15 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger, term *leading.Term) er
 		SidecarImage: s.sidecarImage, SidecarPullPolicy: corev1.PullPolicy(s.sidecarPullPolicy), OperatorURL: s.auxiliaryURL, EscrowURL: s.escrowURL, EscrowOwn: s.escrowOwn,
 		BackupImage: s.backupImage, BackupPullPolicy: corev1.PullPolicy(s.backupPullPolicy),
 	}
+	turns, err := newTurns(mgr, s, install)
+	if err != nil {
+		return err
+	}
+	turns.Recorder, turns.Log = recorder, log
 	own := escrowCertificate(mgr, s, log)
 	escrowed := newKeyrings(mgr, s, own)
 	reconciler := controller.New(controller.Options{
+		Turns: turns, Revision: turns.Revision,
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: factsOf{loops}, Loops: bothLoops{loops, caches}, CacheTroubles: troubles, Access: reach, Work: register, Keys: keys,
 		Recorder: recorder, Install: install, Proven: v1alpha1.IsProven(),
 		Limits: render.Limits{Images: elements(s.allowedImages), DNSSuffixes: elements(s.allowedNames)},
@@ -199,6 +210,10 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger, term *leading.Term) er
 	}
 	if err := mgr.Add(archives); err != nil {
 		return fmt.Errorf("add what looks after the archives: %w", err)
+	}
+	turns.Wake = reconciler.Wake
+	if err := mgr.Add(turns); err != nil {
+		return fmt.Errorf("add what gives groups their turn: %w", err)
 	}
 	if err := mgr.Add(loops); err != nil {
 		return fmt.Errorf("add poll loops: %w", err)

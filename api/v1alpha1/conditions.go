@@ -46,4 +46,6 @@ const (
 	ConditionDNSReady = "DNSReady"
 	// ConditionTaintsReady: the nodes carry the taints that follow the roles.
 	ConditionTaintsReady = "TaintsReady"
+	// ConditionUpgradePending: pods of the group were made by an older version of the operator; they are replaced when it is the group's turn.
+	ConditionUpgradePending = "UpgradePending"
 )

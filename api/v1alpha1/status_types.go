@@ -11,8 +11,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //     rowsOutsideInnoDB, sites[].{state,reason,message,errant,outlivedLease}, readySites, replicationLag, lastFailover, failovers, epochs and the conditions
 //     Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
 //   - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,unlisted,node,image,version,clone},
-//     encryptionAtRest, passwords, restore, tls and the conditions Progressing, TLSReady, TLSRequired, UnbuiltFeatures, EncryptionAtRestReady,
-//     RestoreReady, DNSReady, TaintsReady.
+//     encryptionAtRest, passwords, restore, tls, upgrade and the conditions Progressing, TLSReady, TLSRequired, UnbuiltFeatures,
+//     EncryptionAtRestReady, RestoreReady, DNSReady, TaintsReady, UpgradePending.
 //
 // backup.profiles and the conditions BackupReady and BackupVerified are written by operator/backups, through mfg-backup-status; backup.pitr and
 // the condition PITRReady by operator/archiving, through mfg-pitr-status.
@@ -134,6 +134,11 @@ type MysqlFailoverGroupStatus struct {
 	//
 	// +optional
 	Passwords *PasswordsStatus `json:"passwords,omitempty"`
+
+	// upgrade tells what only another version of the operator changes about the pods from what was asked for.
+	//
+	// +optional
+	Upgrade *UpgradeStatus `json:"upgrade,omitempty"`
 
 	// lastRequests are the last answers to what was asked for by annotation, one for each kind of request.
 	//

@@ -327,8 +327,10 @@ func notesOf(cr *v1alpha1.MysqlFailoverGroup, r MysqlFailoverGroupReport) []Note
 			note("%s", c.Message)
 		}
 	}
-	if text := tlsNote(cr); text != "" {
-		note("%s", text)
+	for _, text := range []string{tlsNote(cr), upgradeNote(cr)} {
+		if text != "" {
+			note("%s", text)
+		}
 	}
 	return notes
 }

@@ -86,6 +86,11 @@ type Options struct {
 	// Lease is the Lease by which this process leads, as namespace/name; empty without leader election. Holder is its own name.
 	Lease, Holder string
 
+	// Turns gives groups their turn to be given the pods of another version of the operator; nil gives it to all at once. Revision names
+	// this version, with the settings of the installation.
+	Turns    Turns
+	Revision string
+
 	// PasswordServer changes and tries passwords of MySQL; nil means the servers themselves.
 	PasswordServer accounts.Server
 
@@ -182,7 +187,7 @@ func (r *Reconciler) newScope(group *v1alpha1.MysqlFailoverGroup) *scope.Scope {
 		In:          render.Input{Group: group, Install: r.Install},
 		Provisioned: map[string]bool{}, Volumes: map[string]string{},
 		Clones: map[string]*v1alpha1.CloneProgress{}, Busy: map[string]string{}, Passwords: group.Status.Passwords.DeepCopy(),
-		Restore: group.Status.Restore.DeepCopy(), TLS: group.Status.TLS.DeepCopy(),
+		Restore: group.Status.Restore.DeepCopy(), TLS: group.Status.TLS.DeepCopy(), Upgrade: upgradeOf(r, group),
 	}
 	for _, site := range group.Status.Sites {
 		if site.Clone != nil {

@@ -42,6 +42,7 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope.Scope) error {
 	}
 	maps.DeleteFunc(want, func(site string, _ *appsv1.Deployment) bool { return s.RestorePending && site != s.RestoreSite })
 	d := rollout.Next(r.rolloutGroup(s, want))
+	s.TellUpgrade()
 	r.askToLeave(s, d)
 	for _, site := range s.Group.Spec.Sites {
 		current := s.Deployments[site.Name]

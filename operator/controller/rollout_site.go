@@ -50,6 +50,10 @@ func (r *Reconciler) rolloutSite(s *scope.Scope, spec v1alpha1.Site, want *appsv
 	site.Starting = scope.BeingReplaced(s, name)
 	// As long as nothing is known of the sites, as after a restart, one that is not ready may still serve.
 	site.Broken = s.Known && !s.Facts.Sites[name].MysqlUp && s.Now.Sub(scope.UnavailableSince(current, s.Now)) >= scope.BrokenAfter
+	// One that does not come up, or has no data, loses nothing by a new pod, and may need just this one.
+	if s.Upgrade.Sort(s.Group, name, scope.SpecHash(current), scope.SpecHash(want)) && !site.Broken && !site.Uncloned {
+		site.UpToDate = true
+	}
 	site.Late = r.late(s, site)
 	if !site.Settled {
 		site.Trouble = trouble(s, name)

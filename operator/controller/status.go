@@ -28,7 +28,7 @@ import (
 var ownConditions = []string{
 	v1alpha1.ConditionProgressing, v1alpha1.ConditionTLSReady, v1alpha1.ConditionTLSRequired, v1alpha1.ConditionUnbuiltFeatures, v1alpha1.ConditionSpecRefused,
 	v1alpha1.ConditionEncryptionReady, v1alpha1.ConditionRestoreReady, v1alpha1.ConditionCacheReady,
-	v1alpha1.ConditionDNSReady, v1alpha1.ConditionTaintsReady,
+	v1alpha1.ConditionDNSReady, v1alpha1.ConditionTaintsReady, v1alpha1.ConditionUpgradePending,
 }
 
 // writeStatus applies the controller's part of status, all of it: what is left out is taken away.
@@ -37,7 +37,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope.Scope, failure er
 	sites := siteStatuses(s)
 	if s.Group.Status.ObservedGeneration == s.Group.Generation && sameConditions(s, conditions) && sameSites(s, sites) &&
 		equality.Semantic.DeepEqual(s.Passwords, s.Group.Status.Passwords) && equality.Semantic.DeepEqual(s.Restore, s.Group.Status.Restore) &&
-		equality.Semantic.DeepEqual(s.TLS, s.Group.Status.TLS) {
+		equality.Semantic.DeepEqual(s.TLS, s.Group.Status.TLS) && s.Upgrade.Same(s.Group) {
 		return nil
 	}
 	status := applyv1alpha1.MysqlFailoverGroupStatus().WithObservedGeneration(s.Group.Generation)
@@ -58,6 +58,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope.Scope, failure er
 	if s.TLS != nil {
 		status.WithTLS(securing.Apply(s.TLS))
 	}
+	s.Upgrade.Apply(s.Group, status)
 	// The uid keeps the apply from making a group that was deleted just now, the version an operator that stood still since it
 	// read the group from writing over what its successor found (I12, I15; simulation, seed 661).
 	config := applyv1alpha1.MysqlFailoverGroup(s.Key.Name, s.Key.Namespace).WithUID(s.Group.UID).

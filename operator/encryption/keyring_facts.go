@@ -186,7 +186,11 @@ func (r *Encryption) updateInFlight(s *scope.Scope, g keyring.Group) string {
 	}
 	for _, site := range s.Group.Spec.Sites {
 		d := s.Deployments[site.Name]
-		if d == nil || scope.SpecHash(d) != scope.SpecHash(render.Deployment(in, site)) || scope.BeingReplaced(s, site.Name) {
+		if d == nil || scope.BeingReplaced(s, site.Name) {
+			return "the pod of " + site.Name + " is replaced"
+		}
+		// One that waits for its turn with a new version of the operator waits for days, and holds no keyring up.
+		if want := scope.SpecHash(render.Deployment(in, site)); scope.SpecHash(d) != want && !s.Upgrade.Held(site.Name, want) {
 			return "the pod of " + site.Name + " is replaced"
 		}
 	}

@@ -31,6 +31,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
 	_ "github.com/mysql-mfg/mfg/operator/server"
+	_ "github.com/mysql-mfg/mfg/operator/upgrade/turns"
 )
 
 // Whoever declares an event or a metric is imported above, or by who is: TestEverySignalIsOnThePage tells of one that is not.

@@ -65,6 +65,9 @@ type Scope struct {
 	RestoreSite    string
 	RestorePending bool
 
+	// Upgrade tells what only another version of the operator changes.
+	Upgrade Upgrade
+
 	// VolumeNotes are what is to be said of the data volumes.
 	VolumeNotes []VolumeNote
 

@@ -158,6 +158,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.TLSStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Transition"):
 		return &apiv1alpha1.TransitionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("UpgradeSite"):
+		return &apiv1alpha1.UpgradeSiteApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("UpgradeStatus"):
+		return &apiv1alpha1.UpgradeStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("VolumeStorage"):
 		return &apiv1alpha1.VolumeStorageApplyConfiguration{}
 

@@ -281,6 +281,14 @@ func NotUpdated(group *v1alpha1.MysqlFailoverGroup) error {
 	case !meta.IsStatusConditionTrue(group.Status.Conditions, v1alpha1.ConditionReady) || group.Status.Transition != nil:
 		return errors.New(Describe(group))
 	}
+	return awaitsTurn(group)
+}
+
+// awaitsTurn says that pods are still to be replaced because another version of the operator leads. They may go at any time.
+func awaitsTurn(group *v1alpha1.MysqlFailoverGroup) error {
+	if c := meta.FindStatusCondition(group.Status.Conditions, v1alpha1.ConditionUpgradePending); c != nil && c.Status == metav1.ConditionTrue {
+		return errors.New(c.Message)
+	}
 	return nil
 }
 
@@ -317,7 +325,7 @@ func (g *Group) settled(ctx context.Context) error {
 				return nil
 			}
 		}
-		return notReady(group)
+		return errors.Join(notReady(group), awaitsTurn(group))
 	})
 	return errors.Join(never, err)
 }

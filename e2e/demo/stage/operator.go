@@ -46,6 +46,7 @@ func (s *Stage) OperatorValues() (map[string]any, error) {
 		"backupImage":    image("mfg-backup"),
 		"nodeSelector":   map[string]any{"kubernetes.io/hostname": cluster.HubName},
 		"podAnnotations": map[string]any{"mfg-lab/images": sum},
+		"upgrades":       map[string]any{"pause": "10s"},
 		"auxiliary":      map[string]any{"escrowTLS": map[string]any{"enabled": true, "existingSecret": EscrowSecret}},
 	}
 	return values, nil

@@ -1171,6 +1171,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: transition
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Transition
+    - name: upgrade
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.UpgradeStatus
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.PITRGap
   map:
     fields:
@@ -1763,6 +1766,35 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.TransitionStep
   scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.UpgradeSite
+  map:
+    fields:
+    - name: asked
+      type:
+        scalar: boolean
+    - name: behind
+      type:
+        scalar: boolean
+    - name: name
+      type:
+        scalar: string
+    - name: template
+      type:
+        scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.UpgradeStatus
+  map:
+    fields:
+    - name: revision
+      type:
+        scalar: string
+    - name: sites
+      type:
+        list:
+          elementType:
+            namedType: com.github.mysql-mfg.mfg.api.v1alpha1.UpgradeSite
+          elementRelationship: associative
+          keys:
+          - name
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.VolumeStorage
   map:
     fields:

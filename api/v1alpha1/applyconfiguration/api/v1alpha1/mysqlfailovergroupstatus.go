@@ -20,8 +20,8 @@ import (
 // rowsOutsideInnoDB, sites[].{state,reason,message,errant,outlivedLease}, readySites, replicationLag, lastFailover, failovers, epochs and the conditions
 // Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
 // - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,unlisted,node,image,version,clone},
-// encryptionAtRest, passwords, restore, tls and the conditions Progressing, TLSReady, TLSRequired, UnbuiltFeatures, EncryptionAtRestReady,
-// RestoreReady, DNSReady, TaintsReady.
+// encryptionAtRest, passwords, restore, tls, upgrade and the conditions Progressing, TLSReady, TLSRequired, UnbuiltFeatures,
+// EncryptionAtRestReady, RestoreReady, DNSReady, TaintsReady, UpgradePending.
 //
 // backup.profiles and the conditions BackupReady and BackupVerified are written by operator/backups, through mfg-backup-status; backup.pitr and
 // the condition PITRReady by operator/archiving, through mfg-pitr-status.
@@ -81,6 +81,8 @@ type MysqlFailoverGroupStatusApplyConfiguration struct {
 	TLS *TLSStatusApplyConfiguration `json:"tls,omitempty"`
 	// passwords says how far the replacement of passwords is; empty if there never was one.
 	Passwords *PasswordsStatusApplyConfiguration `json:"passwords,omitempty"`
+	// upgrade tells what only another version of the operator changes about the pods from what was asked for.
+	Upgrade *UpgradeStatusApplyConfiguration `json:"upgrade,omitempty"`
 	// lastRequests are the last answers to what was asked for by annotation, one for each kind of request.
 	LastRequests []LastRequestApplyConfiguration `json:"lastRequests,omitempty"`
 	// conditions say what is true now; their messages name the next step.
@@ -289,6 +291,14 @@ func (b *MysqlFailoverGroupStatusApplyConfiguration) WithTLS(value *TLSStatusApp
 // If called multiple times, the Passwords field is set to the value of the last call.
 func (b *MysqlFailoverGroupStatusApplyConfiguration) WithPasswords(value *PasswordsStatusApplyConfiguration) *MysqlFailoverGroupStatusApplyConfiguration {
 	b.Passwords = value
+	return b
+}
+
+// WithUpgrade sets the Upgrade field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Upgrade field is set to the value of the last call.
+func (b *MysqlFailoverGroupStatusApplyConfiguration) WithUpgrade(value *UpgradeStatusApplyConfiguration) *MysqlFailoverGroupStatusApplyConfiguration {
+	b.Upgrade = value
 	return b
 }
 

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package pace says of one group whether it waits for its turn to be given the pods of another version of the operator, and why the turn cannot
+// begin. The operator decides by it and the plugin shows it, so that both say the same. It is pure. See docs/upgrades.md.
+package pace
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// Group is what the decision needs of one group.
+type Group struct {
+	// Name is namespace/name; it orders the turns.
+	Name string
+	// Behind is true while a pod of the group is of an older version of the operator.
+	Behind bool
+	// Pinned is true if a person keeps the group at the version that made its pods.
+	Pinned bool
+	// Unseen is true as long as the version that leads has not looked at the group.
+	Unseen bool
+	// Why says why the group is not healthy; empty if it is.
+	Why string
+	// Window is when the group's turn may begin; nil means that of the installation. Closed is true if it cannot be read.
+	Window Window
+	Closed bool
+}
+
+// See is a group as the decision sees it; revision names the version that leads.
+func See(g *v1alpha1.MysqlFailoverGroup, revision string) Group {
+	out := Group{Name: g.Namespace + "/" + g.Name, Pinned: g.Annotations[v1alpha1.AnnotationUpgradePin] != "", Why: unhealthy(g)}
+	if text := g.Annotations[v1alpha1.AnnotationUpgradeWindow]; text != "" {
+		window, err := ParseWindow(text)
+		out.Window, out.Closed = window, err != nil
+	}
+	u := g.Status.Upgrade
+	if u == nil || u.Revision != revision {
+		// A group in its turn must not be taken for done by what an older version said.
+		out.Unseen = true
+		if out.Why == "" {
+			out.Why = "this version of the operator has not looked at it yet"
+		}
+		return out
+	}
+	for _, site := range u.Sites {
+		out.Behind = out.Behind || site.Behind
+	}
+	return out
+}
+
+// WhyNot says why the turn of a group that is behind cannot begin, even if nobody else has it; empty if it can.
+func WhyNot(g Group, installation Window, now time.Time) string {
+	window := g.Within(installation)
+	switch {
+	case g.Pinned:
+		return "it is pinned"
+	case g.Closed:
+		return "its window cannot be read"
+	case g.Why != "":
+		return "it is not healthy: " + g.Why
+	case !window.Open(now):
+		return "its window is closed: " + window.String()
+	}
+	return ""
+}
+
+// Within is when its turn may begin.
+func (g Group) Within(installation Window) Window {
+	if g.Window != nil {
+		return g.Window
+	}
+	return installation
+}
+
+// unhealthy says why no other group may begin beside this one, or this one itself; empty if it is healthy.
+func unhealthy(g *v1alpha1.MysqlFailoverGroup) string {
+	progressing := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionProgressing)
+	ready := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case g.DeletionTimestamp != nil:
+		return "it is being deleted"
+	case g.Status.ObservedGeneration != g.Generation:
+		return "its specification has just changed"
+	case g.Status.Transition != nil:
+		return "its active site is changing"
+	case ready == nil:
+		return "it is not ready yet"
+	case ready.Status != metav1.ConditionTrue:
+		return ready.Message
+	case progressing == nil:
+		return "it is not known what is under way"
+	case progressing.Status == metav1.ConditionTrue, progressing.Reason == string(v1alpha1.ReasonSiteNotBack):
+		return progressing.Message
+	}
+	return ""
+}

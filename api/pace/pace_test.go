@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package pace
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+)
+
+// waits is a healthy group with a pod of an older version of the operator.
+func waits() *v1alpha1.MysqlFailoverGroup {
+	g := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", Generation: 3, Annotations: map[string]string{}}}
+	g.Status.ObservedGeneration = 3
+	g.Status.Upgrade = &v1alpha1.UpgradeStatus{Revision: "r2", Sites: []v1alpha1.UpgradeSite{{Name: "a"}, {Name: "b", Behind: true}}}
+	g.Status.Conditions = []metav1.Condition{
+		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue},
+		{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: string(v1alpha1.ReasonAsExpected)},
+	}
+	return g
+}
+
+// Each is a guard: a group of which it is true is given no turn, and one that has the turn is not done.
+func TestWhyATurnCannotBegin(t *testing.T) {
+	noon := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC) // a Wednesday
+	always, night := window(t, ""), window(t, "22:00-04:00")
+	set := func(at int, status metav1.ConditionStatus, reason v1alpha1.Reason) func(*v1alpha1.MysqlFailoverGroup) {
+		return func(g *v1alpha1.MysqlFailoverGroup) {
+			g.Status.Conditions[at].Status, g.Status.Conditions[at].Reason, g.Status.Conditions[at].Message = status, string(reason), "the message"
+		}
+	}
+	annotated := func(key, value string) func(*v1alpha1.MysqlFailoverGroup) {
+		return func(g *v1alpha1.MysqlFailoverGroup) { g.Annotations[key] = value }
+	}
+	for name, tc := range map[string]struct {
+		change       func(*v1alpha1.MysqlFailoverGroup)
+		installation Window
+		want         string
+	}{
+		"nothing is in the way":       {func(*v1alpha1.MysqlFailoverGroup) {}, always, ""},
+		"pinned":                      {annotated(v1alpha1.AnnotationUpgradePin, "the sale"), always, "it is pinned"},
+		"a pin without a word":        {annotated(v1alpha1.AnnotationUpgradePin, ""), always, ""},
+		"the installation's window":   {func(*v1alpha1.MysqlFailoverGroup) {}, night, "its window is closed: 22:00-04:00 UTC"},
+		"a window of its own":         {annotated(v1alpha1.AnnotationUpgradeWindow, "Sun 00:00-24:00"), always, "its window is closed: Sun 00:00-24:00 UTC"},
+		"an own window that is open":  {annotated(v1alpha1.AnnotationUpgradeWindow, "Wed 11:00-13:00"), night, ""},
+		"a window nobody understands": {annotated(v1alpha1.AnnotationUpgradeWindow, "at night"), always, "its window cannot be read"},
+		"not ready":                   {set(0, metav1.ConditionFalse, "X"), always, "it is not healthy: the message"},
+		"nobody knows if it is ready": {set(0, metav1.ConditionUnknown, "X"), always, "it is not healthy: the message"},
+		"something is under way":      {set(1, metav1.ConditionTrue, "X"), always, "it is not healthy: the message"},
+		"a site is not back":          {set(1, metav1.ConditionFalse, v1alpha1.ReasonSiteNotBack), always, "it is not healthy: the message"},
+		"no word of what is under way": {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Conditions = g.Status.Conditions[:1] }, always,
+			"it is not healthy: it is not known what is under way"},
+		"no word of whether it is ready": {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Conditions = g.Status.Conditions[1:] }, always,
+			"it is not healthy: it is not ready yet"},
+		"a failover":           {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Transition = &v1alpha1.Transition{} }, always, "it is not healthy: its active site is changing"},
+		"a new specification":  {func(g *v1alpha1.MysqlFailoverGroup) { g.Generation++ }, always, "it is not healthy: its specification has just changed"},
+		"it is on its way out": {func(g *v1alpha1.MysqlFailoverGroup) { g.DeletionTimestamp = new(metav1.Now()) }, always, "it is not healthy: it is being deleted"},
+		"seen by another":      {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Upgrade.Revision = "r1" }, always, "it is not healthy: this version of the operator has not looked at it yet"},
+		"seen by nobody":       {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Upgrade = nil }, always, "it is not healthy: this version of the operator has not looked at it yet"},
+	} {
+		g := waits()
+		tc.change(g)
+		if got := WhyNot(See(g, "r2"), tc.installation, noon); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+func TestWhatIsSeenOfAGroup(t *testing.T) {
+	if got := See(waits(), "r2"); !got.Behind || got.Name != "shop/orders" || got.Unseen {
+		t.Errorf("%+v", got)
+	}
+	done := waits()
+	done.Status.Upgrade.Sites[1].Behind = false
+	if See(done, "r2").Behind {
+		t.Error("a group without old pods is behind")
+	}
+	// What an older version said of pods is not taken for news.
+	if got := See(waits(), "r3"); got.Behind || !got.Unseen || !strings.Contains(got.Why, "has not looked") {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/upgrade"
+)
+
+func upgradeCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "upgrade", Short: "Show which groups wait for the pods of a new version of the operator, and hold them up",
+		Long: upgrade.Help, Example: upgrade.Examples, Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return cli.Usage("unknown command %q; there are status, pause and resume", args[0])
+		},
+	}
+	pause, pausing := &cobra.Command{Use: "pause [GROUP]", Short: "Let no further group begin, or keep one group as it is", Long: upgrade.PauseHelp, Example: upgrade.PauseExamples}, &upgrade.Hold{}
+	pause.Flags().StringVar(&pausing.Why, "why", "", "With GROUP, a word on why, for those who find it pinned. Default: since when.")
+	resume := &cobra.Command{Use: "resume [GROUP]", Short: "Let groups have their turn again", Long: upgrade.ResumeHelp, Example: upgrade.ResumeExamples}
+	cmd.AddCommand(upgradeStatus(a), upgradeHold(a, pause, pausing), upgradeHold(a, resume, &upgrade.Hold{Resume: true}))
+	return cmd
+}
+
+func upgradeStatus(a *app) *cobra.Command {
+	op := upgrade.Status{}
+	cmd := &cobra.Command{
+		Use: "status [GROUP]", Short: "Show whose turn it is, and what the others wait for", Long: upgrade.StatusHelp, Example: upgrade.StatusExamples,
+		Args: atMost(1), ValidArgsFunction: a.completeGroup,
+	}
+	cmd.Flags().StringVar(&op.Color, "color", cli.ColorAuto, "Colour: "+strings.Join(cli.Colors, "|")+".")
+	addOperatorNamespace(cmd, &op.OperatorNamespace)
+	out := addOutputFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if op.Output, err = out(); err != nil {
+			return err
+		}
+		if op.Group, err = optionalGroup(args); err != nil {
+			return err
+		}
+		if op.Namespace, err = a.namespace(); err != nil {
+			return err
+		}
+		return a.perform(cmd.Context(), &op, func(ctx context.Context, c Cluster) (int, error) { return op.Run(ctx, a.env, c) })
+	}
+	return cmd
+}
+
+// upgradeHold is what pause and resume have in common.
+func upgradeHold(a *app, cmd *cobra.Command, op *upgrade.Hold) *cobra.Command {
+	cmd.Args, cmd.ValidArgsFunction = atMost(1), a.completeGroup
+	out := bindRequest(&op.Request, cmd, time.Second)
+	for _, flag := range []string{"wait", "timeout"} { // nothing is waited for: it holds once it is written
+		cmd.Flags().Lookup(flag).Hidden = true
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if op.Output, err = out(); err != nil {
+			return err
+		}
+		if op.Group, err = optionalGroup(args); err != nil {
+			return err
+		}
+		if op.Namespace, err = a.namespace(); err != nil {
+			return err
+		}
+		return a.perform(cmd.Context(), op, func(ctx context.Context, c Cluster) (int, error) { return op.Run(ctx, a.env, c) })
+	}
+	return cmd
+}
+
+// optionalGroup reads GROUP where it may be left out. An empty name would mean all groups: not what somebody wants who gave one.
+func optionalGroup(args []string) (string, error) {
+	if len(args) == 0 {
+		return "", nil
+	}
+	return groupArgument(args[0])
+}

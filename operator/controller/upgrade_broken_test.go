@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/scope"
+)
+
+// A pod that does not come up loses nothing by another one, and may need just that: it waits for no turn, and takes no other pod along. As long as
+// nothing is known of the sites it may serve all the same, and waits.
+func TestABrokenPodWaitsForNoTurn(t *testing.T) {
+	w, _ := pacedWorld(t)
+	d := &appsv1.Deployment{}
+	w.get(d, "mysql-orders-c")
+	d.Status.Conditions = []appsv1.DeploymentCondition{{
+		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(metav1.Now().Add(-2 * scope.BrokenAfter)),
+	}}
+	w.must(w.c.Status().Update(w.ctx, d))
+	before := w.deployments()
+	w.newOperator()
+	w.reconcileOften()
+	if sites := replaced(before, w.deployments()); len(sites) > 0 {
+		t.Fatalf("%v replaced though MySQL of c answers", sites)
+	}
+	w.facts.Set("c", scope.SiteFacts{})
+	w.reconcileOften()
+	if sites := replaced(before, w.deployments()); len(sites) != 1 || sites[0] != "c" {
+		t.Fatalf("%v replaced", sites)
+	}
+	for _, site := range w.group().Status.Upgrade.Sites {
+		if site.Behind != (site.Name != "c") {
+			t.Errorf("status tells of %s: %+v", site.Name, site)
+		}
+	}
+	if c := w.condition(v1alpha1.ConditionUpgradePending); c.Reason != v1alpha1.ReasonUpgradeWaiting {
+		t.Errorf("condition %+v", c)
+	}
+}

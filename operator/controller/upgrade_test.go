@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package controller
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
+)
+
+// oneTurn gives the turn to one group.
+type oneTurn struct{ group string }
+
+func (o *oneTurn) Has(group types.NamespacedName) bool { return group.String() == o.group }
+
+// pacedWorld is a group that runs, up to date, with an operator that paces upgrades.
+func pacedWorld(t *testing.T) (*world, *oneTurn) {
+	t.Helper()
+	w, turns := runningWorld(t), &oneTurn{}
+	w.r.Turns, w.r.Revision = turns, "r1"
+	w.facts.Open("a")
+	w.reconcile()
+	w.settle("a", "b", "c")
+	w.reconcile()
+	w.reconcile()
+	return w, turns
+}
+
+// newOperator replaces the operator by one with another sidecar, which remembers nothing.
+func (w *world) newOperator() {
+	w.r.Install.SidecarImage, w.r.Revision = "sidecar:next", "r2"
+}
+
+func replaced(before, after map[string]string) (sites []string) {
+	for _, site := range []string{"a", "b", "c"} {
+		if before[site] != after[site] {
+			sites = append(sites, site)
+		}
+	}
+	return sites
+}
+
+func (w *world) reconcileOften() {
+	w.t.Helper()
+	for range 5 {
+		w.reconcile()
+	}
+}
+
+func TestANewOperatorWaitsForTheTurn(t *testing.T) {
+	w, turns := pacedWorld(t)
+	before := w.deployments()
+	w.newOperator()
+	w.reconcileOften()
+	if sites := replaced(before, w.deployments()); len(sites) > 0 {
+		t.Fatalf("%v replaced without a turn", sites)
+	}
+	if c := w.condition(v1alpha1.ConditionUpgradePending); c.Reason != v1alpha1.ReasonUpgradeWaiting {
+		t.Errorf("condition %+v", c)
+	}
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != v1alpha1.ReasonAsExpected {
+		t.Errorf("what waits for its turn is under way: %+v", c)
+	}
+	// Pinned, it gets no pod, whatever it is given.
+	turns.group = scopetest.Key.String()
+	pin := func(value string) scopetest.Option {
+		return func(g *v1alpha1.MysqlFailoverGroup) {
+			g.Annotations = map[string]string{v1alpha1.AnnotationUpgradePin: value}
+			g.Generation-- // annotations are no part of it
+		}
+	}
+	w.change(pin("until January"))
+	w.reconcileOften()
+	if sites := replaced(before, w.deployments()); len(sites) > 0 {
+		t.Fatalf("%v replaced although pinned", sites)
+	}
+	if c := w.condition(v1alpha1.ConditionUpgradePending); c.Reason != v1alpha1.ReasonUpgradePinned {
+		t.Errorf("condition %+v", c)
+	}
+	w.change(pin(""))
+	w.reconcileOften()
+	if sites := replaced(before, w.deployments()); len(sites) != 1 || sites[0] != "c" {
+		t.Fatalf("%v replaced in its turn", sites)
+	}
+	if c := w.condition(v1alpha1.ConditionUpgradePending); c.Reason != v1alpha1.ReasonUpgradeUnderWay {
+		t.Errorf("condition %+v", c)
+	}
+}
+
+// What a person asks for waits for no turn, and takes the new version along; what changes no pod replaces none.
+func TestAnOwnChangeWaitsForNoTurn(t *testing.T) {
+	w, _ := pacedWorld(t)
+	before := w.deployments()
+	w.newOperator()
+	w.reconcileOften()
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Failover.Mode = v1alpha1.FailoverManual })
+	w.reconcileOften()
+	if sites := replaced(before, w.deployments()); len(sites) > 0 {
+		t.Fatalf("%v replaced by a change that is none of the pods", sites)
+	}
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.7.99" })
+	w.reconcileOften()
+	if sites := replaced(before, w.deployments()); len(sites) != 1 || sites[0] != "c" {
+		t.Fatalf("%v replaced by an image of the specification", sites)
+	}
+	// The next operator goes on with what a person asked of the one before.
+	w.settle("c")
+	w.reconcile()
+	w.r.Install.SidecarImage, w.r.Revision = "sidecar:third", "r3"
+	w.reconcile()
+	for _, site := range w.group().Status.Upgrade.Sites {
+		if site.Name == "a" && !site.Asked || site.Name == "c" && !site.Behind {
+			t.Errorf("a next operator takes %+v", site)
+		}
+	}
+}
+
+// A change of the specification while no operator ran is done at once by the one that comes.
+func TestAChangeWithoutAnOperator(t *testing.T) {
+	w, _ := pacedWorld(t)
+	before := w.deployments()
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.7.99" })
+	w.newOperator()
+	w.reconcileOften()
+	if sites := replaced(before, w.deployments()); len(sites) != 1 || sites[0] != "c" {
+		t.Fatalf("%v replaced", sites)
+	}
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scope
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/mysql-mfg/mfg/api/pace"
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/report/conditions"
+	"github.com/mysql-mfg/mfg/operator/upgrade"
+)
+
+// Upgrade is what a reconcile knows of pods that only another version of the operator made different. The zero value holds nothing back.
+type Upgrade struct {
+	// Revision names this program and its installation's settings; empty if upgrades are not paced.
+	Revision string
+	// Turn is true while the group has the turn.
+	Turn bool
+
+	before, after map[string]v1alpha1.UpgradeSite
+	// known is the revision that wrote what was kept.
+	known string
+}
+
+// NewUpgrade begins with what status says.
+func NewUpgrade(group *v1alpha1.MysqlFailoverGroup, revision string, turn bool) Upgrade {
+	u := Upgrade{Revision: revision, Turn: turn, before: map[string]v1alpha1.UpgradeSite{}, after: map[string]v1alpha1.UpgradeSite{}}
+	if kept := group.Status.Upgrade; kept != nil {
+		u.known = kept.Revision
+		for _, site := range kept.Sites {
+			u.before[site.Name] = site
+		}
+	}
+	return u
+}
+
+// Held says whether a site keeps its pod until it is the group's turn, by what was persisted before this look: want is the template that is
+// wished for. It is up to date for all that waits for an update to end.
+func (u Upgrade) Held(site, want string) bool {
+	kept, known := u.before[site]
+	return u.Revision != "" && !u.Turn && known && u.known == u.Revision && !kept.Asked && kept.Template == want
+}
+
+// Sort looks at the template of a site, keeps what it is held against, and says whether it is only behind.
+func (u Upgrade) Sort(group *v1alpha1.MysqlFailoverGroup, site, has, want string) bool {
+	if u.Revision == "" {
+		return false
+	}
+	old, known := u.before[site]
+	revision := u.known
+	if !known {
+		revision = ""
+	}
+	keep, behind := upgrade.Sort(upgrade.Known{Revision: revision, Template: old.Template, Asked: old.Asked},
+		upgrade.Look{Revision: u.Revision, Has: has, Wants: want, Changed: group.Status.ObservedGeneration != group.Generation})
+	u.after[site] = v1alpha1.UpgradeSite{Name: site, Template: keep.Template, Asked: keep.Asked, Behind: behind}
+	return behind && !u.Turn
+}
+
+// Status is what status will say. Before a look at the pods it is what it says now.
+func (u Upgrade) Status(group *v1alpha1.MysqlFailoverGroup) *v1alpha1.UpgradeStatus {
+	if u.Revision == "" || len(u.after) == 0 {
+		return group.Status.Upgrade
+	}
+	out := &v1alpha1.UpgradeStatus{Revision: u.Revision}
+	for _, site := range Sorted(u.after) {
+		out.Sites = append(out.Sites, u.after[site])
+	}
+	return out
+}
+
+// Same is true if status says it already.
+func (u Upgrade) Same(group *v1alpha1.MysqlFailoverGroup) bool {
+	return equality.Semantic.DeepEqual(u.Status(group), group.Status.Upgrade)
+}
+
+// Apply puts it into the controller's part of status.
+func (u Upgrade) Apply(group *v1alpha1.MysqlFailoverGroup, to *applyv1alpha1.MysqlFailoverGroupStatusApplyConfiguration) {
+	status := u.Status(group)
+	if status == nil {
+		return
+	}
+	out := applyv1alpha1.UpgradeStatus().WithRevision(status.Revision)
+	for _, site := range status.Sites {
+		s := applyv1alpha1.UpgradeSite().WithName(site.Name)
+		if site.Template != "" {
+			s.WithTemplate(site.Template)
+		}
+		if site.Behind {
+			s.WithBehind(true)
+		}
+		if site.Asked {
+			s.WithAsked(true)
+		}
+		out.WithSites(s)
+	}
+	to.WithUpgrade(out)
+}
+
+// TellUpgrade says in a condition that pods are behind; without such pods there is none.
+func (s *Scope) TellUpgrade() {
+	var behind []string
+	for name, site := range s.Upgrade.after {
+		if site.Behind {
+			behind = append(behind, name)
+		}
+	}
+	if len(behind) == 0 {
+		return
+	}
+	slices.SortFunc(behind, cmp.Compare[string])
+	sites := strings.Join(behind, ", ")
+	reason, message := v1alpha1.ReasonUpgradeWaiting, "the pods of "+sites+" are those of an older version of the operator; they are replaced when it is the group's turn (docs/upgrades.md)"
+	switch {
+	case s.Upgrade.Turn:
+		reason, message = v1alpha1.ReasonUpgradeUnderWay, "it is the group's turn; still to be replaced: the pods of "+sites
+	case s.Group.Annotations[v1alpha1.AnnotationUpgradePin] != "":
+		reason, message = v1alpha1.ReasonUpgradePinned, "the pods of "+sites+" are those of an older version of the operator; the annotation "+v1alpha1.AnnotationUpgradePin+" keeps them"
+	}
+	if _, err := pace.ParseWindow(s.Group.Annotations[v1alpha1.AnnotationUpgradeWindow]); err != nil && reason == v1alpha1.ReasonUpgradeWaiting {
+		reason, message = v1alpha1.ReasonUpgradeWindowUnreadable, "the annotation "+v1alpha1.AnnotationUpgradeWindow+" cannot be read, and the group's turn does not come: "+err.Error()
+	}
+	s.Condition(conditions.True(v1alpha1.ConditionUpgradePending, reason, message))
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scope_test
+
+import (
+	"testing"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/scope"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
+)
+
+// Each line but the first is a guard: what is not certain to wait for a turn is not held.
+func TestWhatIsHeld(t *testing.T) {
+	site := v1alpha1.UpgradeSite{Name: "c", Template: "t2", Behind: true}
+	asked := v1alpha1.UpgradeSite{Name: "c", Template: "t2", Asked: true}
+	for name, tt := range map[string]struct {
+		revision, known string
+		site            v1alpha1.UpgradeSite
+		turn            bool
+		of, want        string
+		held            bool
+	}{
+		"it waits":              {"r2", "r2", site, false, "c", "t2", true},
+		"it has the turn":       {"r2", "r2", site, true, "c", "t2", false},
+		"nothing is paced":      {"", "", site, false, "c", "t2", false},
+		"of another version":    {"r2", "r1", site, false, "c", "t2", false},
+		"of another site":       {"r2", "r2", site, false, "b", "t2", false},
+		"asked for":             {"r2", "r2", asked, false, "c", "t2", false},
+		"another wish":          {"r2", "r2", site, false, "c", "t3", false},
+		"no site was persisted": {"r2", "r2", v1alpha1.UpgradeSite{}, false, "c", "", false},
+	} {
+		group := scopetest.Group(scopetest.Running)
+		group.Status.Upgrade = &v1alpha1.UpgradeStatus{Revision: tt.known, Sites: []v1alpha1.UpgradeSite{tt.site}}
+		if got := scope.NewUpgrade(group, tt.revision, tt.turn).Held(tt.of, tt.want); got != tt.held {
+			t.Errorf("%s: held %t", name, got)
+		}
+	}
+}
+
+// What was persisted by one look is what the next one begins with; a look that saw no pods leaves it as it is.
+func TestUpgradeIsKeptBetweenLooks(t *testing.T) {
+	group := scopetest.Group(scopetest.Running)
+	first := scope.NewUpgrade(group, "r2", false)
+	if !first.Same(group) {
+		t.Error("a look that saw no pods writes something")
+	}
+	if first.Sort(group, "c", "t1", "t2") {
+		t.Error("a change of the specification that nobody acted on waits for a turn")
+	}
+	group.Status.ObservedGeneration = group.Generation
+	first = scope.NewUpgrade(group, "r2", false)
+	if !first.Sort(group, "c", "t1", "t2") || first.Sort(group, "b", "t2", "t2") || first.Same(group) {
+		t.Fatalf("%+v", first.Status(group))
+	}
+	applied := applyv1alpha1.MysqlFailoverGroupStatus()
+	first.Apply(group, applied)
+	if u := applied.Upgrade; u == nil || *u.Revision != "r2" || len(u.Sites) != 2 || *u.Sites[1].Name != "c" || !*u.Sites[1].Behind {
+		t.Fatalf("%+v", applied.Upgrade)
+	}
+	group.Status.Upgrade = first.Status(group)
+	next := scope.NewUpgrade(group, "r2", false)
+	if !next.Held("c", "t2") || !next.Sort(group, "c", "t1", "t2") || next.Sort(group, "b", "t2", "t2") || !next.Same(group) {
+		t.Errorf("%+v", next.Status(group))
+	}
+	// In its turn nothing is held.
+	if turn := scope.NewUpgrade(group, "r2", true); turn.Sort(group, "c", "t1", "t2") || turn.Held("c", "t2") {
+		t.Error("held in its turn")
+	}
+}
+
+// The condition says what the pods wait for.
+func TestWhatIsToldOfAnUpgrade(t *testing.T) {
+	for name, tt := range map[string]struct {
+		key, value string
+		turn, done bool
+		want       v1alpha1.Reason
+	}{
+		"it waits":                     {want: v1alpha1.ReasonUpgradeWaiting},
+		"it has the turn":              {turn: true, want: v1alpha1.ReasonUpgradeUnderWay},
+		"pinned":                       {key: v1alpha1.AnnotationUpgradePin, value: "why", want: v1alpha1.ReasonUpgradePinned},
+		"a window that can be read":    {key: v1alpha1.AnnotationUpgradeWindow, value: "01:00-02:00", want: v1alpha1.ReasonUpgradeWaiting},
+		"a window that cannot":         {key: v1alpha1.AnnotationUpgradeWindow, value: "at night", want: v1alpha1.ReasonUpgradeWindowUnreadable},
+		"which says nothing in a turn": {key: v1alpha1.AnnotationUpgradeWindow, value: "at night", turn: true, want: v1alpha1.ReasonUpgradeUnderWay},
+		"nothing is behind":            {done: true},
+		"nor with a pin":               {key: v1alpha1.AnnotationUpgradePin, value: "why", done: true},
+	} {
+		group := scopetest.Group(scopetest.Running)
+		group.Status.ObservedGeneration = group.Generation
+		if tt.key != "" {
+			group.Annotations = map[string]string{tt.key: tt.value}
+		}
+		s := &scope.Scope{Group: group, Upgrade: scope.NewUpgrade(group, "r2", tt.turn)}
+		has := "t1"
+		if tt.done {
+			has = "t2"
+		}
+		s.Upgrade.Sort(group, "c", has, "t2")
+		s.TellUpgrade()
+		var got v1alpha1.Reason
+		for _, c := range s.Conditions {
+			if c.Type == v1alpha1.ConditionUpgradePending {
+				got = v1alpha1.Reason(c.Reason)
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%s: reason %q, want %q", name, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package turns keeps whose turn it is to be given the pods of another version of the operator. The turn is the holder of one Lease, which is
+// changed only from the version that was read: whatever process dies or stands still, two groups never have it. operator/upgrade decides.
+package turns
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/pace"
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/report/events"
+	"github.com/mysql-mfg/mfg/operator/report/metrics"
+	"github.com/mysql-mfg/mfg/operator/upgrade"
+)
+
+var (
+	eventBegan   = events.Normal(v1alpha1.ReasonUpgradeBegan, "Update")
+	eventEnded   = events.Normal(v1alpha1.ReasonUpgradeEnded, "Update")
+	eventStopped = events.Warning(v1alpha1.ReasonUpgradeStopped, "Wait")
+
+	seriesBehind  = metrics.Gauge(metrics.Operator, "operator_upgrade_groups_behind", "Groups with pods of an older version of the operator.")
+	seriesStopped = metrics.Gauge(metrics.Operator, "operator_upgrade_stopped", "1 while no group is given the pods of the operator's version, because one was not healthy with them.")
+)
+
+const (
+	// every is how often is looked whose turn it is.
+	every = 5 * time.Second
+	// lookTimeout bounds one look.
+	lookTimeout = 30 * time.Second
+)
+
+// Options is what a Keeper is made of.
+type Options struct {
+	// Client reads groups from the cache and writes the Lease; Live reads from the API server.
+	Client client.Client
+	Live   client.Reader
+	// Lease is that of the turn.
+	Lease    types.NamespacedName
+	Policy   upgrade.Policy
+	Recorder *events.Recorder
+	Log      *slog.Logger
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Keeper gives turns. It runs while its process leads.
+type Keeper struct {
+	Options
+	// Revision names this program and its installation's settings.
+	Revision string
+	// Wake has a group looked at soon.
+	Wake func(types.NamespacedName)
+
+	mu   sync.Mutex
+	turn upgrade.Turn
+}
+
+// Start looks until the context ends. It is a manager's Runnable.
+func (k *Keeper) Start(ctx context.Context) error {
+	for {
+		look, cancel := context.WithTimeout(ctx, lookTimeout)
+		err := k.Look(look)
+		cancel()
+		if err != nil && ctx.Err() == nil {
+			k.Log.Warn("cannot tell whose turn the upgrade is; it goes on when that is known", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(every):
+		}
+	}
+}
+
+// NeedLeaderElection implements LeaderElectionRunnable: only who leads gives turns.
+func (k *Keeper) NeedLeaderElection() bool { return true }
+
+// Has says whether a group has the turn, as it was persisted.
+func (k *Keeper) Has(group types.NamespacedName) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.turn.Group == group.String()
+}
+
+// Look decides once, and persists what changes before anybody can act on it.
+func (k *Keeper) Look(ctx context.Context) error {
+	lease, err := k.lease(ctx)
+	if err != nil {
+		return err
+	}
+	turn := read(lease)
+	k.note(turn)
+	groups, objects, err := k.groups(ctx, turn.Group)
+	if err != nil {
+		return err
+	}
+	next := upgrade.Next(turn, groups, k.Policy, k.Now())
+	write(lease, next)
+	if told := k.describe(lease); told || next != turn {
+		if err := k.Client.Update(ctx, lease); err != nil {
+			return fmt.Errorf("write the turn: %w", err)
+		}
+		k.note(next)
+	}
+	k.tell(turn, next, objects)
+	if next.Group != "" && next.Group != turn.Group {
+		k.Wake(keyOf(next.Group))
+	}
+	count := 0
+	for _, g := range groups {
+		if g.Behind {
+			count++
+		}
+	}
+	seriesBehind.WithLabelValues().Set(float64(count))
+	stopped := 0.0
+	if next.Stopped != "" {
+		stopped = 1
+	}
+	seriesStopped.WithLabelValues().Set(stopped)
+	return nil
+}
+
+func (k *Keeper) note(t upgrade.Turn) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.turn = t
+}
+
+// describe tells people and the plugin, on the Lease, how turns are paced and which version leads. It says whether that is news.
+func (k *Keeper) describe(lease *coordinationv1.Lease) (news bool) {
+	for key, value := range map[string]string{
+		v1alpha1.AnnotationUpgradePolicy:   fmt.Sprintf("one group at a time, healthy for %s before the next; stops after %s; window %s", k.Policy.Pause, k.Policy.StopAfter, k.Policy.Window),
+		v1alpha1.AnnotationUpgradeWindow:   k.Policy.Window.Text(),
+		v1alpha1.AnnotationUpgradeRevision: k.Revision,
+	} {
+		if was, is := lease.Annotations[key]; !is || was != value {
+			lease.Annotations[key], news = value, true
+		}
+	}
+	return news
+}
+
+// lease reads the Lease of the turn live, and makes it if it is missing.
+func (k *Keeper) lease(ctx context.Context) (*coordinationv1.Lease, error) {
+	lease := &coordinationv1.Lease{}
+	err := k.Live.Get(ctx, k.Lease, lease)
+	if apierrors.IsNotFound(err) {
+		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+			Namespace: k.Lease.Namespace, Name: k.Lease.Name, Labels: map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedByOperator},
+		}}
+		err = k.Client.Create(ctx, lease)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the turn: %w", err)
+	}
+	if lease.Annotations == nil {
+		lease.Annotations = map[string]string{}
+	}
+	return lease, nil
+}
+
+// groups are all groups as the decision sees them. The one that has the turn is read live: what the cache knows of it may be older than its turn.
+func (k *Keeper) groups(ctx context.Context, holder string) ([]pace.Group, map[string]*v1alpha1.MysqlFailoverGroup, error) {
+	list := &v1alpha1.MysqlFailoverGroupList{}
+	if err := k.Client.List(ctx, list); err != nil {
+		return nil, nil, fmt.Errorf("list groups: %w", err)
+	}
+	objects := map[string]*v1alpha1.MysqlFailoverGroup{}
+	for i := range list.Items {
+		objects[client.ObjectKeyFromObject(&list.Items[i]).String()] = &list.Items[i]
+	}
+	if holder != "" {
+		live := &v1alpha1.MysqlFailoverGroup{}
+		err := k.Live.Get(ctx, keyOf(holder), live)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, nil, fmt.Errorf("read the group that has the turn: %w", err)
+		}
+		objects[holder] = live
+		if err != nil {
+			delete(objects, holder)
+		}
+	}
+	var groups []pace.Group
+	for _, g := range objects {
+		groups = append(groups, pace.See(g, k.Revision))
+	}
+	return groups, objects, nil
+}
+
+// tell says what happened, on the group that it happened to.
+func (k *Keeper) tell(before, after upgrade.Turn, objects map[string]*v1alpha1.MysqlFailoverGroup) {
+	say := func(group string, e events.Event, note string) {
+		if objects[group] != nil {
+			k.Recorder.Emit(objects[group], nil, e, "%s", note)
+		}
+	}
+	if before.Group == "" && after.Group != "" {
+		say(after.Group, eventBegan, "It is the group's turn to be given the pods of this version of the operator, one site after the other")
+	}
+	if before.Group != "" && after.Group == "" {
+		say(before.Group, eventEnded, "The group's turn is over")
+	}
+	if before.Stopped == "" && after.Stopped != "" {
+		k.Log.Warn("no other group is upgraded until a person resumes", "why", after.Stopped)
+		say(after.Group, eventStopped, "No other group is upgraded: "+after.Stopped+". See docs/upgrades.md for how to go on")
+	}
+}
+
+func keyOf(name string) types.NamespacedName {
+	for i := range name {
+		if name[i] == types.Separator {
+			return types.NamespacedName{Namespace: name[:i], Name: name[i+1:]}
+		}
+	}
+	return types.NamespacedName{Name: name}
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package upgrade decides which one group may be given the pods of another version of the operator now. It is pure. One group at a time, in
+// the order of names, with a pause after each; a group that is not healthy with its new pods in time stops all that follow. What was asked
+// for waits for no turn: Sort tells the two apart. See docs/upgrades.md.
+package upgrade
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/pace"
+)
+
+// Policy is how turns are paced.
+type Policy struct {
+	// Pause is how long a group stays healthy with its new pods before the next turn begins.
+	Pause time.Duration
+	// StopAfter is how long a group may take to have its new pods and be healthy.
+	StopAfter time.Duration
+	// Window is when a turn may begin; empty means at any time.
+	Window pace.Window
+}
+
+// Turn is all that is kept between decisions.
+type Turn struct {
+	// Group has the turn, as namespace/name; empty means that nobody has.
+	Group string
+	// Began is since when the group has the turn, is unhealthy again, or goes on after a stop; zero while it is stopped.
+	Began time.Time
+	// Since is since when the group has all its new pods and is healthy; zero if it is not so.
+	Since time.Time
+	// Paused is true if a person lets no further turn begin.
+	Paused bool
+	// Stopped says why no further turn begins until a person says so; empty normally.
+	Stopped string
+}
+
+// Next decides: the turn as it is to be, which is persisted before a pod is replaced on its strength. The turn of a group that has one is never
+// given to another in the same step, so what ends is persisted before what begins.
+func Next(t Turn, groups []pace.Group, p Policy, now time.Time) Turn {
+	if t.Group != "" {
+		return goOn(t, groups, p, now)
+	}
+	if t.Paused || t.Stopped != "" {
+		return t
+	}
+	groups = slices.Clone(groups)
+	slices.SortFunc(groups, func(a, b pace.Group) int { return strings.Compare(a.Name, b.Name) })
+	for _, g := range groups {
+		if !g.Behind || pace.WhyNot(g, p.Window, now) != "" {
+			continue
+		}
+		t.Group, t.Began, t.Since = g.Name, now, time.Time{}
+		return t
+	}
+	return t
+}
+
+// goOn looks after the group that has the turn.
+func goOn(t Turn, groups []pace.Group, p Policy, now time.Time) Turn {
+	at := slices.IndexFunc(groups, func(g pace.Group) bool { return g.Name == t.Group })
+	if at < 0 || groups[at].Pinned {
+		// It is gone, or a person holds it where it is.
+		t.Group, t.Began, t.Since = "", time.Time{}, time.Time{}
+		return t
+	}
+	g := groups[at]
+	if !g.Behind && g.Why == "" {
+		if t.Since.IsZero() {
+			t.Since = now
+		}
+		if now.Sub(t.Since) >= p.Pause {
+			t.Group, t.Began, t.Since = "", time.Time{}, time.Time{}
+		}
+		return t
+	}
+	if t.Stopped != "" {
+		t.Began, t.Since = time.Time{}, time.Time{}
+		return t
+	}
+	// It is unhealthy again, or a person lets it go on after a stop.
+	if !t.Since.IsZero() || t.Began.IsZero() {
+		t.Began, t.Since = now, time.Time{}
+	}
+	if now.Sub(t.Began) >= p.StopAfter {
+		why := g.Why
+		if why == "" {
+			why = "pods of it are still to be replaced"
+		}
+		t.Began = time.Time{}
+		t.Stopped = fmt.Sprintf("%s was not done and healthy within %s: %s", g.Name, p.StopAfter, why)
+	}
+	return t
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package upgrade
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/pace"
+)
+
+var noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC) // a Wednesday
+
+var usual = Policy{Pause: time.Minute, StopAfter: 30 * time.Minute}
+
+func window(t *testing.T, text string) pace.Window {
+	t.Helper()
+	w, err := pace.ParseWindow(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// Each case is a guard: without it another group would have the turn.
+func TestWhoIsNext(t *testing.T) {
+	behind := func(name string) pace.Group { return pace.Group{Name: name, Behind: true} }
+	had := func(group string) Turn { return Turn{Group: group, Began: noon.Add(-time.Minute)} }
+	for _, tc := range []struct {
+		name   string
+		turn   Turn
+		groups []pace.Group
+		policy Policy
+		want   string
+	}{
+		{"the first by name", Turn{}, []pace.Group{behind("n/c"), behind("n/a"), behind("n/b")}, usual, "n/a"},
+		{"one that is up to date needs no turn", Turn{}, []pace.Group{{Name: "n/a"}, behind("n/b")}, usual, "n/b"},
+		{"never a pinned one", Turn{}, []pace.Group{{Name: "n/a", Behind: true, Pinned: true}, behind("n/b")}, usual, "n/b"},
+		{"none that is not healthy", Turn{}, []pace.Group{{Name: "n/a", Behind: true, Why: "a site is down"}, behind("n/b")}, usual, "n/b"},
+		{"none whose window cannot be read", Turn{}, []pace.Group{{Name: "n/a", Behind: true, Closed: true}}, usual, ""},
+		{"none while paused", Turn{Paused: true}, []pace.Group{behind("n/a")}, usual, ""},
+		{"none once stopped", Turn{Stopped: "why"}, []pace.Group{behind("n/a")}, usual, ""},
+		{"none outside the window", Turn{}, []pace.Group{behind("n/a")}, Policy{Window: window(t, "22:00-04:00")}, ""},
+		{"a window of its own", Turn{}, []pace.Group{{Name: "n/a", Behind: true, Window: window(t, "Wed 11:00-13:00")}}, Policy{Window: window(t, "22:00-04:00")}, "n/a"},
+		{"one at a time", had("n/b"), []pace.Group{behind("n/a"), behind("n/b")}, usual, "n/b"},
+		{"one that has the turn goes on while paused", Turn{Group: "n/b", Began: noon, Paused: true}, []pace.Group{behind("n/b")}, usual, "n/b"},
+		{"and outside the window", had("n/b"), []pace.Group{behind("n/b")}, Policy{StopAfter: time.Hour, Window: window(t, "22:00-04:00")}, "n/b"},
+		{"one with its new pods keeps the turn for the pause", had("n/b"), []pace.Group{behind("n/a"), {Name: "n/b"}}, usual, "n/b"},
+		{"the turn ends before another begins", Turn{Group: "n/b", Began: noon, Since: noon.Add(-time.Hour)}, []pace.Group{behind("n/a"), {Name: "n/b"}}, usual, ""},
+		{"not as long as it is unhealthy", Turn{Group: "n/b", Began: noon, Since: noon.Add(-time.Hour)}, []pace.Group{behind("n/a"), {Name: "n/b", Why: "down"}}, usual, "n/b"},
+		{"a group that is gone has no turn", had("n/b"), []pace.Group{behind("n/a")}, usual, ""},
+		{"nor one that is pinned now", had("n/b"), []pace.Group{behind("n/a"), {Name: "n/b", Behind: true, Pinned: true, Why: "down"}}, usual, ""},
+	} {
+		if got := Next(tc.turn, tc.groups, tc.policy, noon); got.Group != tc.want {
+			t.Errorf("%s: %q has the turn, want %q", tc.name, got.Group, tc.want)
+		}
+	}
+}
+
+// A failover after a group's turn begins its time again; what lasts stops the campaign, and stays stopped when the group recovers.
+func TestAnUnhealthyGroupStops(t *testing.T) {
+	sick := []pace.Group{{Name: "n/a", Why: "a site is down"}, {Name: "n/b", Behind: true}}
+	turn := Turn{Group: "n/a", Began: noon.Add(-time.Hour), Since: noon}
+	turn = Next(turn, sick, usual, noon.Add(time.Second))
+	if turn.Stopped != "" || !turn.Since.IsZero() {
+		t.Fatalf("a blip stops all: %+v", turn)
+	}
+	turn = Next(turn, sick, usual, noon.Add(31*time.Minute))
+	if !strings.Contains(turn.Stopped, "a site is down") {
+		t.Fatalf("not stopped: %+v", turn)
+	}
+	well := []pace.Group{{Name: "n/a"}, {Name: "n/b", Behind: true}}
+	for at := 32; at < 60; at++ {
+		turn = Next(turn, well, usual, noon.Add(time.Duration(at)*time.Minute))
+	}
+	if turn.Group != "" || turn.Stopped == "" {
+		t.Errorf("another group begins without a person: %+v", turn)
+	}
+}
+
+// A person who lets it go on gives the group as much time again, however long it stood still.
+func TestATimeOfItsOwnAfterAStop(t *testing.T) {
+	sick := []pace.Group{{Name: "n/a", Behind: true, Why: "a site is down"}}
+	turn := Next(Turn{Group: "n/a", Began: noon}, sick, usual, noon.Add(31*time.Minute))
+	turn = Next(turn, sick, usual, noon.Add(10*time.Hour))
+	if turn.Stopped == "" {
+		t.Fatalf("not stopped: %+v", turn)
+	}
+	turn.Stopped = ""
+	for _, step := range []struct {
+		minutes int
+		stopped bool
+	}{{601, false}, {615, false}, {630, false}, {632, true}, {640, true}} {
+		turn = Next(turn, sick, usual, noon.Add(time.Duration(step.minutes)*time.Minute))
+		if (turn.Stopped != "") != step.stopped || turn.Group != "n/a" {
+			t.Errorf("after %d minutes: %+v", step.minutes, turn)
+		}
+	}
+}
+
+// Ten groups, each step possibly the last of a process: never two at a time, each exactly once, in their order.
+func TestACampaign(t *testing.T) {
+	var groups []pace.Group
+	for i := range 10 {
+		groups = append(groups, pace.Group{Name: fmt.Sprintf("n/%d", 9-i), Behind: true})
+	}
+	turn, order, left := Turn{}, []string{}, 0
+	for at := noon; at.Before(noon.Add(time.Hour)); at = at.Add(10 * time.Second) {
+		before := turn.Group
+		turn = Next(turn, groups, usual, at)
+		if turn.Group != before {
+			if before != "" && turn.Group != "" {
+				t.Fatalf("%s has the turn of %s at once", turn.Group, before)
+			}
+			if turn.Group != "" {
+				order, left = append(order, turn.Group), 6
+			}
+		}
+		if left--; left == 0 {
+			for i := range groups {
+				groups[i].Behind = groups[i].Behind && groups[i].Name != turn.Group
+			}
+		}
+	}
+	if got := strings.Join(order, " "); got != "n/0 n/1 n/2 n/3 n/4 n/5 n/6 n/7 n/8 n/9" || turn.Group != "" {
+		t.Errorf("order %s, then %+v", got, turn)
+	}
+}
+
+func TestSort(t *testing.T) {
+	for _, tc := range []struct {
+		name          string
+		known         Known
+		look          Look
+		behind, asked bool
+	}{
+		{"up to date", Known{"r1", "t1", true}, Look{"r2", "t1", "t1", true}, false, false},
+		{"a new version", Known{"r1", "t1", false}, Look{"r2", "t1", "t2", false}, true, false},
+		{"the first version that paces", Known{}, Look{"r2", "t1", "t2", false}, true, false},
+		{"with it a change of the specification", Known{"r1", "t1", false}, Look{"r2", "t1", "t2", true}, false, true},
+		{"a change that the version before was at", Known{"r1", "t1", true}, Look{"r2", "t1", "t2", false}, false, true},
+		{"still the same version", Known{"r2", "t2", false}, Look{"r2", "t1", "t2", false}, true, false},
+		{"a change of the specification that is none of the pod", Known{"r2", "t2", false}, Look{"r2", "t1", "t2", true}, true, false},
+		{"a change while it is behind", Known{"r2", "t2", false}, Look{"r2", "t1", "t3", true}, false, true},
+		{"a change of the group's own", Known{"r2", "t2", false}, Look{"r2", "t1", "t3", false}, false, true},
+		{"which stays one", Known{"r2", "t2", true}, Look{"r2", "t1", "t3", false}, false, true},
+	} {
+		keep, behind := Sort(tc.known, tc.look)
+		if behind != tc.behind || keep.Asked != tc.asked || keep.Revision != tc.look.Revision {
+			t.Errorf("%s: behind %v, keep %+v", tc.name, behind, keep)
+		}
+	}
+	// What was asked for stays so in later looks, until the pod is replaced.
+	keep, _ := Sort(Known{"r2", "t2", false}, Look{"r2", "t1", "t3", true})
+	if again, behind := Sort(keep, Look{"r2", "t1", "t3", false}); behind || !again.Asked {
+		t.Errorf("forgotten: %+v", again)
+	}
+}

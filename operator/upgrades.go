@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"flag"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/mysql-mfg/mfg/api/pace"
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/upgrade"
+	"github.com/mysql-mfg/mfg/operator/upgrade/turns"
+)
+
+// upgradeSettings are how groups are given the pods of another version of the operator.
+type upgradeSettings struct {
+	pause, stopAfter time.Duration
+	window           string
+	policy           upgrade.Policy
+}
+
+// shortestPause is long enough for what happens to a group's pods to be seen.
+const shortestPause = 10 * time.Second
+
+func (u *upgradeSettings) flags(f *flag.FlagSet) {
+	f.DurationVar(&u.pause, "upgrade-pause", time.Minute, "how long a group stays healthy with the pods of a new version of the operator before the next group's turn; at least 10s")
+	f.DurationVar(&u.stopAfter, "upgrade-stop-after", 30*time.Minute, "how long a group may take for that; after it no other group begins until a person says so")
+	f.StringVar(&u.window, "upgrade-window", "", "when a group's turn may begin, in UTC, such as \"Mon-Fri 22:00-04:00; Sat,Sun 00:00-24:00\"; empty means at any time")
+}
+
+func (u *upgradeSettings) check() error {
+	window, err := pace.ParseWindow(u.window)
+	switch {
+	case err != nil:
+		return fmt.Errorf("--upgrade-window: %w", err)
+	case u.pause < shortestPause:
+		return fmt.Errorf("--upgrade-pause %s: choose %s or more", u.pause, shortestPause)
+	case u.stopAfter < time.Minute:
+		return fmt.Errorf("--upgrade-stop-after %s: choose 1m or more", u.stopAfter)
+	}
+	u.policy = upgrade.Policy{Pause: u.pause, StopAfter: u.stopAfter, Window: window}
+	return nil
+}
+
+// newTurns makes what gives groups their turn. Its Lease is beside that by which this process leads.
+func newTurns(mgr ctrl.Manager, s settings, install render.Install) (*turns.Keeper, error) {
+	revision, err := turns.Revision(install)
+	if err != nil {
+		return nil, err
+	}
+	return &turns.Keeper{Revision: revision, Options: turns.Options{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Lease: types.NamespacedName{Namespace: s.namespace, Name: leaseName + v1alpha1.UpgradeLeaseSuffix},
+		Policy: s.upgrades.policy, Now: time.Now,
+	}}, nil
+}
