@@ -27,7 +27,7 @@ var roles = map[string]text{
 func Certificates(r certificates.Report, o Options) string {
 	var b strings.Builder
 	b.WriteString(o.paragraph(text{s: "Made by"}, makers[r.MadeBy]+"; servers and clients find them in Secret "+r.Secret))
-	b.WriteString("\n" + o.table(o.certificateColumns(r)) + "\n")
+	b.WriteString("\n" + o.table(certificateColumns(r, o.Wide)) + "\n")
 	var lines []Finding
 	for _, f := range r.Findings {
 		line := Finding{Level: string(f.Level), Check: f.Check, Message: escaped(f.Message)}
@@ -42,7 +42,7 @@ func Certificates(r certificates.Report, o Options) string {
 	return b.String() + Findings(r.Metadata.Name, r.Metadata.Namespace, lines, o)
 }
 
-func (o Options) certificateColumns(r certificates.Report) []column {
+func certificateColumns(r certificates.Report, wide bool) []column {
 	what, role, subject := column{title: "CERTIFICATE"}, column{title: "ROLE"}, column{title: "SUBJECT", drop: 3}
 	issuer, until, left := column{title: "ISSUED BY", drop: 2}, column{title: "UNTIL"}, column{title: "LEFT"}
 	renewal, names, sum := column{title: "RENEWED FROM"}, column{title: "NAMES"}, column{title: "SHA256"}
@@ -59,7 +59,7 @@ func (o Options) certificateColumns(r certificates.Report) []column {
 		names.cells, sum.cells = append(names.cells, text{s: escaped(orNone(strings.Join(c.Names, ",")))}), append(sum.cells, text{s: c.SHA256})
 	}
 	columns := []column{what, role, subject, issuer, until, left, renewal}
-	if o.Wide {
+	if wide {
 		columns = append(columns, names, sum)
 	}
 	return columns

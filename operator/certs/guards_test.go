@@ -68,6 +68,7 @@ func TestWhyACertificateIsMade(t *testing.T) {
 		"time":        {func(w *world) { w.s.Now = begin.Add(61 * day) }, "two thirds of its time are over"},
 		"before that": {func(w *world) { w.s.Now = begin.Add(59 * day) }, ""},
 		"its end":     {func(w *world) { w.s.Now = begin.Add(91 * day) }, "its time is over"},
+		"nothing":     {func(w *world) { w.s.Server = nil }, "there is none"},
 		"order":       {func(w *world) { w.s.Order = &Order{ID: "7"} }, "by order"},
 		"foreign":     {func(w *world) { w.s.Server = maps.Clone(other.s.Server) }, "no authority of the group has signed it"},
 		"another use": {func(w *world) { w.s.Server = forClients(t, w) }, "no authority of the group has signed it"},
@@ -182,6 +183,14 @@ func TestWithoutRandomnessNothingIsMade(t *testing.T) {
 		if err != nil || serial.Sign() <= 0 || serial.BitLen() != 8*serialBytes-1 {
 			t.Errorf("a serial number of %x: %v, %v", of, serial, err)
 		}
+	}
+}
+
+// TestWhenBothAreRenewed is what people and alerts are told.
+func TestWhenBothAreRenewed(t *testing.T) {
+	d := Decide(fresh(t).s)
+	if want := begin.Add(-Skew).Add((ServerLife + Skew) * 2 / 3); !d.ServerRenews.Equal(want) || !d.AuthorityRenews.Equal(begin.Add(AuthorityLife-AuthorityRest)) {
+		t.Errorf("%+v", d)
 	}
 }
 

@@ -55,7 +55,7 @@ func readSigner(cert, key []byte) (*signer, error) {
 		return nil, fmt.Errorf("%s and %s are no pair of a certificate and its key", KeyAuthority, KeyPrivate)
 	}
 	private, is := pair.PrivateKey.(*ecdsa.PrivateKey)
-	if !is || !pair.Leaf.IsCA || pair.Leaf.CheckSignatureFrom(pair.Leaf) != nil {
+	if !is || pair.Leaf.CheckSignatureFrom(pair.Leaf) != nil {
 		return nil, errors.New(KeyAuthority + " is no authority that signs itself with an ECDSA key")
 	}
 	return &signer{pair.Leaf, private}, nil

@@ -59,6 +59,13 @@ var exceptions = []exception{
 	{"sidecar", "runOnce", "err != nil", deny, clock},
 	{"sidecar", "overdue", "err != nil", deny, clock},
 	{"operator/monitor", "loop.apply", "err != nil", deny, encodes},
+	{"operator/certs", "State.Carry", "Nothing", "", "it is refused as what is no step at all is"},
+	{"operator/certs", "State.newAuthority", "err != nil (2)", deny, makesKeys},
+	{"operator/certs", "State.issue", "err != nil (2)", deny, "crypto/x509 makes no certificate without a serial number either"},
+	{"operator/certs", "State.issue", "err != nil (3)", deny, makesKeys},
+	{"operator/certs", "State.issue", "err != nil (4)", deny, signsOwn},
+	{"operator/certs", "sign", "err != nil", deny, signsOwn},
+	{"operator/certs", "sign", "err != nil (2)", deny, "a key of a curve that is known is always encoded"},
 }
 
 const (
@@ -71,6 +78,8 @@ const (
 	wire      = "api/wire"
 	encodes   = "a struct of strings, numbers and times in this century is always encoded"
 	clock     = "Linux has the clock; a supervisor without one must not guess"
+	makesKeys = "since Go 1.26 crypto/ecdsa takes its own randomness, and ends the process if there is none"
+	signsOwn  = "an authority that was read signs what this package makes, with randomness that cannot fail"
 	signs     = "the library signs with every key of the right length"
 	noSite    = "a site that is not there does not answer"
 	// exhaustive is for the case of a switch that does nothing.
