@@ -145,7 +145,7 @@ func TestPluginMovesTheRole(t *testing.T) {
 	if e.Explanation == nil || e.Explanation.DecidedBy != "ActiveSiteAcceptsWrites" || len(e.Explanation.Candidates) != 2 {
 		t.Errorf("explanation %+v", e.Explanation)
 	}
-	plugin(t, "explain", name).want(t, 0, nil).says(t, "does not fail over", to, "would happen by itself")
+	plugin(t, "explain", name).want(t, 0, nil).says(t, "healthy; would fail over to "+to, "would happen by itself")
 
 	at := load.Now()
 	var m moved

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -138,7 +138,7 @@ func (r *reader) giveUp() error {
 			return nil // the others first
 		}
 	}
-	sort.Strings(silent)
+	slices.Sort(silent)
 	return fmt.Errorf("nothing came for %s of %s: its node may not answer\n  leave it out with --site or --container", r.silence, strings.Join(silent, ", "))
 }
 
@@ -198,7 +198,7 @@ func (r *reader) look(ctx context.Context) error {
 	if err != nil {
 		return cli.RightsHint(err, "list", "pods", r.op.Namespace)
 	}
-	sort.Slice(list.Items, func(i, k int) bool { return list.Items[i].Name < list.Items[k].Name })
+	slices.SortFunc(list.Items, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	r.forget(list.Items)
 	for i := range list.Items {
 		r.containers(ctx, &list.Items[i])

@@ -76,7 +76,8 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 	}
 	client := append([]string{"mysql", "--no-defaults", "--user=" + user, "--socket=" + pods.MysqlSocket}, op.Args...)
 	if terminal {
-		e.Command, e.TTY = append(client, "--password"), true
+		client = append(client, "--password")
+		e.Command, e.TTY = client, true
 		if password == "" && op.Account != "" {
 			fmt.Fprintf(env.ErrOut, "The Secret with the password of %s cannot be read, so the client asks for it.\n", user)
 		}

@@ -137,10 +137,10 @@ func nodes(ctx context.Context, _ *Op, w world) []doctor.Finding {
 			fit++
 		}
 	}
-	switch {
-	case fit == 0:
+	switch fit {
+	case 0:
 		return one(found(doctor.Fail, wire.Remedy{Command: "kubectl get nodes"}, "no node is Ready, takes pods and has room for a site (%d Mi)", siteMemory>>20))
-	case fit == 1:
+	case 1:
 		return one(found(doctor.Warn, wire.Remedy{Text: "add a node, so that the sites of a group do not share one"}, "only one node is fit for a site: a group does not survive the loss of it"))
 	}
 	return one(found(doctor.OK, wire.Remedy{}, "%d nodes are fit for sites", fit))
