@@ -3,6 +3,7 @@
 package failover
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -68,7 +69,7 @@ func TestTheEndOfAChangeNotesItsEpochI28(t *testing.T) {
 		s.Policy.ForceTo = tc.order
 		t1 := s.Status.Transition
 		t1.Step, t1.GatePassedAt, t1.ToExecuted = v1alpha1.TransitionOpening, factstest.Start.Add(time.Second), factstest.Set("A:1-9")
-		s.Status.Epochs = append(tc.noted, v1alpha1.EpochRecord{Epoch: 3, Site: "a"})
+		s.Status.Epochs = slices.Concat(tc.noted, []v1alpha1.EpochRecord{{Epoch: 3, Site: "a"}})
 		s.Sites[1].MySQL.ServerUUID = "v"
 		d := complete(s, Decision{Status: s.Status})
 		if len(d.Status.Epochs) != 2 || d.Status.Epochs[1].Epoch != 3 {

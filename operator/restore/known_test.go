@@ -89,7 +89,7 @@ func TestWhenWhatWasLoadedIsLostI25(t *testing.T) {
 // What a container left is told on one line, and no more of it than people read.
 func TestWhatAContainerLeftIsShort(t *testing.T) {
 	for text, want := range map[string]string{
-		"a\n\tb  c ": "a b c", "a\xffb": "a?b", strings.Repeat("x", shortMax): strings.Repeat("x", shortMax),
+		"a\n\tb  c": "a b c", "a\xffb": "a?b", strings.Repeat("x", shortMax): strings.Repeat("x", shortMax),
 		strings.Repeat("x", shortMax+1):          strings.Repeat("x", shortMax) + "...",
 		strings.Repeat("x", shortMax-1) + "é...": strings.Repeat("x", shortMax-1) + "...",
 	} {
