@@ -16,27 +16,10 @@ import (
 func (a *app) doctorCommand() *cobra.Command {
 	op, preflighted := doctor.Op{}, false
 	cmd := &cobra.Command{
-		Use:   "doctor GROUP | --preflight",
-		Short: "Check what the operator cannot check, but you can",
-		Long: `Check around a group what the operator has no right to see, but a person may: whether Secrets are encrypted at rest
-and who can read them, swap and readiness of nodes, sites that share a node, clocks, volumes that can grow, budgets
-against eviction, whether sites believe the escrow endpoint, who leads, and what would block a failover.
-
-With --preflight, check the cluster before mfg is installed: version, rights, storage, nodes, clocks, whether the network
-enforces policies, and cert-manager.
-
-Nothing is changed, and no Secret is read. What you have no right to see is said to be unknown, with the right that is
-missing. Exit code 3 means that a finding is FAIL; with WARN and UNKNOWN alone it is 0.
-
-` + cli.ExitCodes,
-		Example: `  # Before going into production, and once in a while
-  kubectl mfg doctor orders
-
-  # Before the install
-  kubectl mfg doctor --preflight
-
-  # Only what is wrong
-  kubectl mfg doctor orders -o jsonpath='{range .findings[?(@.level=="FAIL")]}{.check}: {.message}{"\n"}{end}'`,
+		Use:     "doctor GROUP | --preflight",
+		Short:   "Check what the operator cannot check, but you can",
+		Long:    doctor.Help,
+		Example: doctor.Examples,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if preflighted && len(args) > 0 {
 				return cli.Usage("GROUP and --preflight exclude each other: there is no group before the install")

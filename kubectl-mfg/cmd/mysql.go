@@ -15,34 +15,10 @@ import (
 func (a *app) mysqlCommand() *cobra.Command {
 	op := mysqlclient.Op{}
 	cmd := &cobra.Command{
-		Use:   "mysql GROUP [SITE] [-e SQL] [-- ARGUMENTS]",
-		Short: "Open a mysql client on the active site, or on another one",
-		Long: `Open a mysql client in the pod of the active site, or of SITE, over its socket. It needs the right to exec into pods; the
-client is the one in the image of MySQL, if it has one.
-
-The password comes from a Secret of the group, which needs the right to read it, and is typed where the client asks for
-it: it is in no command line, no environment on a terminal, and no log. The accounts:
-
-  admin      root; the operator has made its Secret, mysql-GROUP-root
-  app        yours, with a Secret mysql-GROUP-app that you have made (keys username and password)
-  readonly   yours, with a Secret mysql-GROUP-readonly
-
-With --user the client asks you for the password.
-
-A write on a site that is not active is refused by MySQL: such a site is read-only, also for root.
-
-` + cli.ExitCodes,
-		Example: `  # A session on the active site
-  kubectl mfg mysql orders
-
-  # One statement, on a replica
-  kubectl mfg mysql orders frankfurt -e 'SHOW REPLICA STATUS\G'
-
-  # As the application
-  kubectl mfg mysql orders --account app
-
-  # As another user, with further arguments of the client
-  kubectl mfg mysql orders paris --user reporting -- --table`,
+		Use:               "mysql GROUP [SITE] [-e SQL] [-- ARGUMENTS]",
+		Short:             "Open a mysql client on the active site, or on another one",
+		Long:              mysqlclient.Help,
+		Example:           mysqlclient.Examples,
 		ValidArgsFunction: a.completeGroupAndSite,
 	}
 	cmd.Flags().StringVar(&op.Account, "account", mysqlclient.AccountAdmin, "Account whose password is in a Secret: "+strings.Join(mysqlclient.Accounts, "|")+".")

@@ -225,7 +225,7 @@ func networkPolicy(ctx context.Context, _ *Op, w world) []doctor.Finding {
 			}
 		}
 	}
-	return one(found(doctor.Unknown, wire.Remedy{Text: "ask who runs the network; without one, networkPolicy of the charts changes nothing, and whoever reaches the pods reaches their ports"},
+	return one(found(doctor.Unknown, wire.Remedy{Text: "ask who runs the network; without one, networkPolicy of the charts changes nothing, and anyone who reaches the pods reaches their ports"},
 		"no network plugin was seen that is known to enforce policies"))
 }
 
