@@ -31,7 +31,7 @@ func moving(s Snapshot, d Decision) Decision {
 	case from.Reachable && !from.Loading:
 		return hung(s, d, from, to)
 	}
-	return without(s, d, from, to)
+	return without(s, d, to)
 }
 
 // quiet is what is said of a move: nothing, unless it takes long.
@@ -191,7 +191,7 @@ func hung(s Snapshot, d Decision, from, to Pod) Decision {
 }
 
 // without is for an old master that does not answer.
-func without(s Snapshot, d Decision, from, to Pod) Decision {
+func without(s Snapshot, d Decision, to Pod) Decision {
 	t := *s.Status.Transition
 	patient := t.Kind != v1alpha1.CacheMoveEmergency && t.Kind != v1alpha1.CacheMoveOnly && t.Method == v1alpha1.CacheByTakeOver
 	if patient && age(s) < budget(s) {

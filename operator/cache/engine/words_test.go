@@ -191,12 +191,12 @@ func TestManyClientsOfDragonflyAreCut(t *testing.T) {
 func TestDragonflyThatCannotBeAsked(t *testing.T) {
 	for _, refuses := range []string{"PING", "CLIENT ID", "CLIENT LIST"} {
 		s := speak(t, func(command string) string {
-			switch {
-			case command == refuses:
+			switch command {
+			case refuses:
 				return "-ERR not now\r\n"
-			case command == "CLIENT ID":
+			case "CLIENT ID":
 				return ":7\r\n"
-			case command == "CLIENT LIST":
+			case "CLIENT LIST":
 				return bulk("id=9 addr=10.1.0.1:1 name=shop\n")
 			}
 			return "+PONG\r\n"
