@@ -28,7 +28,7 @@ func packet(body []byte) []byte {
 // serve says something to whoever comes, and then speaks TLS if it has a certificate.
 func serve(t *testing.T, first []byte, certificate *tls.Certificate) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
