@@ -165,7 +165,7 @@ func (s *Scene) CutCacheOperator(ctx context.Context, site string) error {
 
 // LoseCachePod deletes a cache pod by force, with its claim if it has one, and keeps its successor away until it is healed.
 func (s *Scene) LoseCachePod(ctx context.Context, site string, volume bool) error {
-	if err := s.Cordon(ctx, site); err != nil {
+	if err := s.KeepOff(ctx, site); err != nil {
 		return err
 	}
 	return s.Fault(ctx, fmt.Sprintf("the cache pod of %s is lost, its volume too: %t", site, volume), func(ctx context.Context) error {

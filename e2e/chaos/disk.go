@@ -168,9 +168,13 @@ func (s *Scene) BreakDisk(ctx context.Context, site string) error {
 	}, func(ctx context.Context) error { return s.remount(ctx, site, dir) })
 }
 
-// remount mounts the file system of a site's volume again. While it is away its directory is, too, so that no pod takes an empty
+// remount mounts the file system of a site's volume again. Until it is there no pod comes to the node, or it would take an empty
 // directory for the volume.
-func (s *Scene) remount(ctx context.Context, site, dir string) error {
+func (s *Scene) remount(ctx context.Context, site, dir string) (err error) {
+	if err := s.taint(ctx, site, true); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.taint(context.WithoutCancel(ctx), site, false)) }()
 	run := func(argv ...string) (string, error) {
 		out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput()
 		if err != nil {
@@ -200,6 +204,6 @@ func (s *Scene) remount(ctx context.Context, site, dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return fmt.Errorf("mend disk: %w", err)
 	}
-	_, err := run("mount", "-o", "loop", dir+imageExtension, dir)
+	_, err = run("mount", "-o", "loop", dir+imageExtension, dir)
 	return err
 }

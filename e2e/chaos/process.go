@@ -186,6 +186,24 @@ func (s *Scene) Cordon(ctx context.Context, node string) error {
 	})
 }
 
+// awayTaint keeps new pods off a node without a cordon, by which the operator would move the role away.
+const awayTaint = "mfg-chaos/away"
+
+// KeepOff keeps new pods off a node, and leaves the role where it is.
+func (s *Scene) KeepOff(ctx context.Context, node string) error {
+	return s.Fault(ctx, node+" takes no new pods", func(ctx context.Context) error { return s.taint(ctx, node, true) },
+		func(ctx context.Context) error { return s.taint(ctx, node, false) })
+}
+
+func (s *Scene) taint(ctx context.Context, node string, on bool) error {
+	taint := awayTaint + "-"
+	if on {
+		taint = awayTaint + "=true:NoSchedule"
+	}
+	_, err := s.Lab.Kubectl(ctx, "taint", "--overwrite", "node", node, taint)
+	return err
+}
+
 // CrashOperator kills the operator as an OOM killer would. The kubelet starts it again.
 func (s *Scene) CrashOperator(ctx context.Context, when string) error {
 	return s.Fault(ctx, "the operator is killed "+when, s.KillOperator, nil)
