@@ -63,6 +63,7 @@ func (r *runner) clean(ctx context.Context) error {
 	for _, site := range stage.Sites {
 		_, err := r.Lab.Kubectl(ctx, "uncordon", site)
 		errs = append(errs, err)
+		_, _ = r.Lab.Kubectl(ctx, "taint", "node", site, awayTaint+"-") // most have none
 	}
 	// Where no operator is installed there is nothing to scale.
 	_, _ = r.Lab.Kubectl(ctx, "-n", stage.OperatorNamespace, "scale", "deployment/"+stage.OperatorName, "--replicas=1")
