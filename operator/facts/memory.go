@@ -40,8 +40,10 @@ type SiteMemory struct {
 	Held     *gtid.Set
 	// PreviousAll is what the site had in the poll before, to be compared with a later look at the active site; nil if it did not answer.
 	PreviousAll *gtid.Set
-	// Diverged is what the site has and the active site lacks; empty of one that has not diverged.
-	Diverged gtid.Set
+	// Diverged is what the site has and the active site lacks; empty of one that has not diverged. AheadSince is since when it has more of
+	// the active site's own transactions than that one says it has executed, in an unbroken row of polls in which both could be compared.
+	Diverged   gtid.Set
+	AheadSince time.Time
 	// UUID is the last known server UUID.
 	UUID string
 	// OtherVolume is true if the site was last seen on another volume than the one that holds its data.

@@ -50,6 +50,11 @@ func Remember(s facts.Snapshot, old facts.Memory) facts.Memory {
 		}
 		rememberSite(s, old, &m, site)
 		errant, known := lineage.ErrantOf(site, active, old, s)
+		if known {
+			errant = withoutOnTheWay(s, old, m.At(site.Name), active, errant, site.Name)
+		} else {
+			m.At(site.Name).AheadSince = old.Of(site.Name).AheadSince
+		}
 		if !known && !lineage.IsHistory(s, site) && !lineage.IsCovered(s, site) {
 			// Not comparable now: what was found stays found, so that a diverged site never becomes a candidate by silence.
 			errant = old.Of(site.Name).Diverged
