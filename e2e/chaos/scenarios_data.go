@@ -22,7 +22,7 @@ var dataScenarios = []Scenario{
 	},
 	{
 		Name:       "divergence-recloned",
-		Proves:     "With onDivergence Reclone a replica with a transaction of its own is cloned anew by itself.",
+		Proves:     "With onDivergence Reclone a replica with a transaction of its own is cloned again by the operator.",
 		Invariants: []string{"I10"}, Role: stays, Lossless: true,
 		Tune: func(f *v1alpha1.FailoverSpec) { f.OnDivergence = v1alpha1.DivergenceReclone },
 		Play: func(ctx context.Context, s *Scene) error {
@@ -43,7 +43,7 @@ var dataScenarios = []Scenario{
 	},
 	{
 		Name:       "purged-binlogs",
-		Proves:     "A replica whose next transactions the primary has purged is cloned anew by itself.",
+		Proves:     "A replica whose next transactions the primary has purged is cloned again by the operator.",
 		Invariants: []string{"I7"}, Role: stays, Lossless: true, Play: purged,
 	},
 	{
