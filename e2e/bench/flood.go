@@ -22,19 +22,10 @@ import (
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 )
 
-// What strangers do to each listener: they hold connections with half a request open, and ask as often as they may be expected to
-// without taking the machine's processors from everybody, as this is one machine.
 const (
-	// floodTime is for how long planned failovers are made beside it.
+	// floodTime is for how long planned failovers are made beside strangers.
 	floodTime = 2 * time.Minute
-	// floodHeld is how many connections are held open, floodRate how many requests a second are sent.
-	floodHeld = 300
-	floodRate = 200
-	// floodHands is how many ask at a time.
-	floodHands = 10
-	// floodPlace is how often one that was refused a place tries again: more often, and what is measured is what it costs to be a stranger.
-	floodPlace = 2 * time.Second
-	// floodlessTime is for how long planned failovers are made without it first, so that one run has both.
+	// floodlessTime is for how long planned failovers are made without them first, so that one run has both.
 	floodlessTime = time.Minute
 )
 
@@ -50,9 +41,6 @@ type flooded struct {
 
 	address string
 	secure  bool
-	asked   atomic.Int64
-	reached atomic.Int64
-	opened  atomic.Int64
 }
 
 // floodFigures are the output of `bench -flood`.
@@ -188,44 +176,46 @@ func (b *bench) floodCase(ctx context.Context, g *stage.Group, c benchCase, out 
 		return nil, errors.Join(err, s.abandon(ctx))
 	}
 	began := time.Now()
-	flooding, stop := context.WithCancel(ctx)
-	var hands sync.WaitGroup
-	for _, l := range listeners {
-		l.flood(flooding, &hands)
+	flood, err := sendStrangers(listeners)
+	if err != nil {
+		return nil, errors.Join(err, s.abandon(ctx))
 	}
-	hands.Go(func() { watch.during(flooding, g) })
+	flooding, stop := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() { watch.during(flooding, g) })
 	var failed error
 	for n := 0; failed == nil && ctx.Err() == nil && !s.lost() && (n == 0 || c.batch > 1 && time.Since(began) < floodTime); n++ {
 		b.stage.Say("%s %d beside the flood", c.Name, n+1)
 		failed = s.once(ctx, c, pace{before: rateWindow, after: 2 * time.Second})
 	}
 	stop()
-	hands.Wait()
+	watching.Wait()
+	did, floodErr := flood.end()
 	out.Seconds += round(time.Since(began).Seconds())
 	ctx = context.WithoutCancel(ctx)
 	if failed != nil {
 		g.Diagnose(ctx, "bench-flood")
 	}
 	samples, err := s.finish(ctx)
-	return samples, errors.Join(failed, err, out.take(ctx, g, listeners, counted))
+	return samples, errors.Join(failed, err, floodErr, out.take(ctx, g, did, counted))
 }
 
 // take adds what came of a flood. A listener that ended with its pod has taken its count along.
-func (f *floodFigures) take(ctx context.Context, g *stage.Group, listeners []*flooded, before map[string]float64) error {
+func (f *floodFigures) take(ctx context.Context, g *stage.Group, did []flooded, before map[string]float64) error {
 	now, err := refusals(ctx, g)
 	if err != nil {
 		return err
 	}
-	for _, l := range listeners {
+	for _, l := range did {
 		i := slices.IndexFunc(f.Listeners, func(known *flooded) bool { return known.Name == l.Name })
 		if i < 0 {
 			f.Listeners = append(f.Listeners, &flooded{Name: l.Name})
 			i = len(f.Listeners) - 1
 		}
 		sum := f.Listeners[i]
-		sum.Asked += l.asked.Load()
-		sum.Answered += l.reached.Load()
-		sum.Opened += l.opened.Load()
+		sum.Asked += l.Asked
+		sum.Answered += l.Answered
+		sum.Opened += l.Opened
 		sum.Refused += max(now[l.Name]-before[l.Name], 0)
 	}
 	return nil
@@ -262,79 +252,6 @@ func listenersOf(ctx context.Context, g *stage.Group) ([]*flooded, error) {
 		all = append(all, &flooded{Name: sidecarName(site), address: net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(wire.PortSidecar))})
 	}
 	return all, nil
-}
-
-// flood sends requests and holds connections until ctx ends.
-func (l *flooded) flood(ctx context.Context, hands *sync.WaitGroup) {
-	client := &http.Client{
-		Timeout: 5 * time.Second,
-		Transport: &http.Transport{
-			TLSClientConfig:     &tls.Config{InsecureSkipVerify: true}, // a stranger trusts nobody and sends no secret
-			MaxIdleConnsPerHost: floodHands,
-		},
-	}
-	for range floodHands {
-		hands.Go(func() { l.ask(ctx, client) })
-	}
-	for range floodHeld {
-		hands.Go(func() { l.hold(ctx) })
-	}
-}
-
-// ask sends what strangers send: long names, questions for reports, bodies.
-func (l *flooded) ask(ctx context.Context, client *http.Client) {
-	scheme := "http"
-	if l.secure {
-		scheme = "https"
-	}
-	long := strings.Repeat("<", 2000)
-	for {
-		for _, q := range []struct{ method, path, body string }{
-			{http.MethodPut, wire.PathActiveSite, `{}`},
-			{http.MethodGet, wire.PathPeerActiveSite + "?site=" + url.QueryEscape(long), ""},
-			{http.MethodGet, wire.PathStatus, ""},
-			{http.MethodGet, wire.PathMetrics, ""},
-			{http.MethodPost, "/" + long, long},
-		} {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(time.Second * floodHands / floodRate):
-			}
-			req, err := http.NewRequestWithContext(ctx, q.method, scheme+"://"+l.address+q.path, strings.NewReader(q.body))
-			if err != nil {
-				return
-			}
-			l.asked.Add(1)
-			resp, err := client.Do(req)
-			if err != nil {
-				continue
-			}
-			_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20))
-			_ = resp.Body.Close()
-			l.reached.Add(1)
-		}
-	}
-}
-
-// hold opens a connection, says half a line, and waits until it is cut.
-func (l *flooded) hold(ctx context.Context) {
-	for {
-		conn, err := (&net.Dialer{Timeout: 2 * time.Second}).DialContext(ctx, "tcp", l.address)
-		if err == nil {
-			l.opened.Add(1)
-			over := context.AfterFunc(ctx, func() { _ = conn.Close() })
-			_, _ = conn.Write([]byte("GET /healthz HT"))
-			_, _ = conn.Read(make([]byte, 1))
-			over()
-			_ = conn.Close()
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(floodPlace):
-		}
-	}
 }
 
 // refusals are what the listeners themselves counted, by the names of listenersOf.

@@ -44,6 +44,7 @@ type options struct {
 	size        string
 	status      bool
 	flood       bool
+	strangers   bool
 	pitr        bool
 	watch       time.Duration
 }
@@ -58,6 +59,7 @@ func parse(args []string) (options, error) {
 	f.BoolVar(&o.merge, "merge", false, "keep what the file says of the cases that do not run now")
 	f.BoolVar(&o.switchovers, "switchovers", false, "planned failovers in a row, and whether anything grows with them")
 	f.BoolVar(&o.flood, "flood", false, "failovers beside strangers on every listener")
+	f.BoolVar(&o.strangers, "strangers", false, "what -flood starts: flood the listeners that standard input names until it ends")
 	f.BoolVar(&o.status, "status", false, "how long kubectl mfg status takes")
 	f.BoolVar(&o.keyring, "keyring", false, "what encryption at rest costs; its -case are parts: "+strings.Join(keyringParts(), ", "))
 	f.BoolVar(&o.cache, "cache", false, "what a cache costs MySQL and what its sessions see; its -case are parts: "+strings.Join(cacheParts(), ", "))
@@ -75,6 +77,9 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	o, err := parse(args)
 	if err != nil {
 		return err
+	}
+	if o.strangers {
+		return beStrangers(ctx, os.Stdin, out)
 	}
 	b := &bench{options: o, out: out}
 	if o.backup {
