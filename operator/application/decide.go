@@ -104,7 +104,7 @@ func Decide(s State) Decision {
 // refused waits for a person, and goes on trying: what the person does is seen on the server alone.
 func refused(s State, effect Effect, message string) Decision {
 	return Decision{Effect: effect, Reason: v1alpha1.ReasonApplicationRefused, Message: message, Remedy: v1alpha1.Remedy{
-		Text: fmt.Sprintf("give it the password of the Secret %s (CREATE USER or ALTER USER) and all rights on %s (GRANT), as root", v1alpha1.ApplicationSecret(s.Group), s.Database),
+		Text:    fmt.Sprintf("give it the password of the Secret %s (CREATE USER or ALTER USER) and all rights on %s (GRANT), as root", v1alpha1.ApplicationSecret(s.Group), s.Database),
 		Command: fmt.Sprintf("kubectl mfg mysql %s -n %s", s.Group, s.Namespace),
 	}}
 }
