@@ -161,6 +161,7 @@ var layout = map[string]rule{
 	"kubectl-mfg/reader":              {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/live"}},
 	"kubectl-mfg/restore":             {own: []string{"api/v1alpha1", "api/wire", "kubectl-mfg/cli", "kubectl-mfg/escape", "kubectl-mfg/live", "kubectl-mfg/pitr", "kubectl-mfg/pods", "kubectl-mfg/progress", "kubectl-mfg/report", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"kubectl-mfg/recovery":            {own: []string{"api/v1alpha1", "api/wire", "kubectl-mfg/cli", "kubectl-mfg/keyrings", "kubectl-mfg/pods", "kubectl-mfg/report", "kubectl-mfg/request", "kubectl-mfg/screen"}},
+	"kubectl-mfg/restart":             {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/pods", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"kubectl-mfg/renew":               {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"kubectl-mfg/report":              {own: []string{"api/pace", "api/v1alpha1", "api/wire"}},
 	"kubectl-mfg/request":             {own: []string{"api/v1alpha1", "api/wire", "kubectl-mfg/cli", "kubectl-mfg/live", "kubectl-mfg/report", "kubectl-mfg/screen"}},

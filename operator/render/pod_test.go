@@ -119,7 +119,7 @@ func TestWhoReadsWhichSecret(t *testing.T) {
 // TestOnlyBootstrapReadsTheSecretOfTheApplication: it makes the account with the data. A pod comes up without that Secret too.
 func TestOnlyBootstrapReadsTheSecretOfTheApplication(t *testing.T) {
 	const key = "mysql-orders-app/password"
-	spec := pod(input(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Application = &v1alpha1.ApplicationSpec{Database: "shop"} }))
+	spec := pod(input(func(in *render.Input) { in.Group.Spec.Application = &v1alpha1.ApplicationSpec{Database: "shop"} }))
 	for name, c := range containers(spec) {
 		if got := slices.Contains(secretsOf(spec, c), key); got != (name == render.ContainerBootstrap) {
 			t.Errorf("%s reads it: %v", name, got)
