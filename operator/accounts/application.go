@@ -146,7 +146,7 @@ func (r *Application) MakeDatabase(_ context.Context, s *scope.Scope) error {
 	case application.Look:
 		r.ask(s, func(ctx context.Context, q applicationQuestion) applicationLook { return q.look(ctx) })
 	case application.Make:
-		r.ask(s, func(ctx context.Context, q applicationQuestion) applicationLook { return q.make(ctx, e.Site) })
+		r.ask(s, func(ctx context.Context, q applicationQuestion) applicationLook { return q.create(ctx, e.Site) })
 	case application.Note:
 		s.Application = &v1alpha1.ApplicationStatus{Database: spec.Database, User: spec.Account(), MadeAt: &metav1.Time{Time: s.Now.UTC().Truncate(time.Second)}}
 		r.Recorder.Emit(s.Group, nil, eventApplicationMade, "The database %s and its account %s were made; Secret %s has the password", spec.Database, spec.Account(), v1alpha1.ApplicationSecret(s.Key.Name))

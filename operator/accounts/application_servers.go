@@ -171,8 +171,8 @@ func (q applicationQuestion) look(ctx context.Context) applicationLook {
 	return out
 }
 
-// make has the account make its database.
-func (q applicationQuestion) make(ctx context.Context, site string) applicationLook {
+// create has the account make its database.
+func (q applicationQuestion) create(ctx context.Context, site string) applicationLook {
 	target, err := q.target(ctx, site)
 	if err == nil {
 		err = q.r.Server.Make(ctx, target, q.group.Spec.Application.Database)
