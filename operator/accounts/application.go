@@ -223,8 +223,8 @@ func (r *Application) tell(s *scope.Scope, d application.Decision) {
 			r.Say(s, "application", event, "")
 		}
 	}
-	if d.Effect != nil {
-		// Nobody else wakes the group once the servers may be asked again.
+	if !d.Ready {
+		// Nobody else wakes the group once the servers may be asked again, or a site was opened.
 		s.Again = min(s.Again, scope.WhenWaiting)
 	}
 }
