@@ -197,7 +197,7 @@ func initialise(ctx context.Context, s settings, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	statements, err := secretFile(strings.Join(initStatements(s, accounts), ";\n") + ";\n")
+	statements, err := secretFile(strings.Join(append(initStatements(s, accounts), applicationStatements(s.accountsDir, log)...), ";\n") + ";\n")
 	if err != nil {
 		return fmt.Errorf("hold account statements: %w", err)
 	}

@@ -61,6 +61,8 @@ func run(ctx context.Context, s settings, log *slog.Logger) error {
 	}
 	defer closeMeasures()
 	config.Measures = measures
+	volume := &volumeUse{dir: s.stateDir, log: log}
+	config.VolumeUse = volume
 	a, err := agent.New(config)
 	if err != nil {
 		return err
@@ -76,6 +78,7 @@ func run(ctx context.Context, s settings, log *slog.Logger) error {
 	measures.Answers = a.Answers
 	go measures.Run(ctx)
 	go beside.engines.run(ctx)
+	go volume.run(ctx)
 	go beside.logins.run(ctx)
 	defer cancel()
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.listen)

@@ -46,6 +46,8 @@ const (
 	ConditionDNSReady = "DNSReady"
 	// ConditionTaintsReady: the nodes carry the taints that follow the roles.
 	ConditionTaintsReady = "TaintsReady"
+	// ConditionApplicationReady: the database of spec.application is there, and its account can log in with the password of its Secret.
+	ConditionApplicationReady = "ApplicationReady"
 	// ConditionUpgradePending: pods of the group were made by an older version of the operator; they are replaced when it is the group's turn.
 	ConditionUpgradePending = "UpgradePending"
 )

@@ -108,6 +108,18 @@ const (
 	ReasonWriteFailed Reason = "WriteFailed"
 )
 
+// Reasons of what the database and the account of an application wait for, beside those of passwords.
+const (
+	// ReasonApplicationMade: the database and the account were made. What became of them since is not looked at.
+	ReasonApplicationMade Reason = "ApplicationMade"
+	// ReasonApplicationRefused: the active site does not let the account of the application in, or not to its database.
+	ReasonApplicationRefused Reason = "ApplicationRefused"
+	// ReasonApplicationFailed: the active site did not make the database; it is tried again.
+	ReasonApplicationFailed Reason = "ApplicationFailed"
+	// ReasonApplicationSecret: the Secret of the application is missing, lacks a key, or is for another user or database.
+	ReasonApplicationSecret Reason = "ApplicationSecret"
+)
+
 // Reasons of what a replacement of passwords waits for.
 const (
 	// ReasonLooking: the sites are being asked which passwords they take.

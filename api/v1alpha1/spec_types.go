@@ -40,6 +40,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.encryptionAtRest) || !self.encryptionAtRest.enabled || !has(self.backup) || !has(self.backup.pitr) || !self.backup.pitr.enabled || !has(self.backup.profiles) || self.backup.profiles.all(p, !has(self.backup.pitr.profile) || p.name != self.backup.pitr.profile || has(p.encryption))",message="the archive has the binary logs of an encrypted group in the clear, for everybody who reads the bucket: set encryption.recipients in the profile that backup.pitr.profile names",fieldPath=".backup.pitr.profile",reason=FieldValueInvalid
 // +kubebuilder:validation:XValidation:rule="!has(self.initFromBackup) || !has(self.initFromBackup.profile) || (has(self.backup) && has(self.backup.profiles) && self.backup.profiles.exists(p, p.name == self.initFromBackup.profile))",message="the backup to start from is looked for with a profile of this group: name one of backup.profiles, or set initFromBackup.storage instead",fieldPath=".initFromBackup.profile",reason=FieldValueInvalid
 // +kubebuilder:validation:XValidation:rule="!has(self.initFromBackup) || !has(self.initFromBackup.profile) || has(self.initFromBackup.encryption) || !has(self.backup) || !has(self.backup.profiles) || !self.backup.profiles.exists(p, p.name == self.initFromBackup.profile && has(p.encryption) && !has(p.encryption.identitySecretName))",message="the backups of this profile are encrypted, and nothing opens them: set initFromBackup.encryption.identitySecretName, or that of the profile",fieldPath=".initFromBackup.encryption",reason=FieldValueRequired
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.application) || (has(self.application) && self.application == oldSelf.application)",message="the database and its account are made once, and the Secret names them: leave spec.application as it is; make others yourself with CREATE DATABASE and CREATE USER",fieldPath=".application",reason=FieldValueForbidden
 type MysqlFailoverGroupSpec struct {
 	// image is the container image that holds mysqld 9.x. Default mysql:9.7.
 	//
@@ -123,6 +124,12 @@ type MysqlFailoverGroupSpec struct {
 	//
 	// +optional
 	Taints *TaintsSpec `json:"taints,omitempty"`
+
+	// application has the operator make a database, an account for it and the Secret mysql-<group>-app, once. It can be added to a group,
+	// but neither changed nor taken off it. Default none.
+	//
+	// +optional
+	Application *ApplicationSpec `json:"application,omitempty"`
 
 	// maxReadLag takes replicas that lag more out of the Service of the read replicas. Default unset: every healthy
 	// replica takes reads. From 1s to 24h.

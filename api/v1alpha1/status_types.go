@@ -135,6 +135,11 @@ type MysqlFailoverGroupStatus struct {
 	// +optional
 	Passwords *PasswordsStatus `json:"passwords,omitempty"`
 
+	// application is the database and the account that were made for spec.application; empty until they were.
+	//
+	// +optional
+	Application *ApplicationStatus `json:"application,omitempty"`
+
 	// upgrade tells what only another version of the operator changes about the pods from what was asked for.
 	//
 	// +optional

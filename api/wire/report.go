@@ -100,6 +100,8 @@ type Report struct {
 	VolumeProbe *VolumeProbe `json:"volumeProbe,omitempty"`
 	// Engines counts tables whose rows a clone does not copy; nil before they were looked for, and from a sidecar of an older version.
 	Engines *EngineReport `json:"engines,omitempty"`
+	// Volume is how full the data volume is; nil before it was looked at, and from a sidecar of an older version.
+	Volume *VolumeUse `json:"volume,omitempty"`
 	// Accounts tells with which passwords the sidecar logs in; nil before it has, and from a sidecar of an older version.
 	Accounts *AccountReport `json:"accounts,omitempty"`
 

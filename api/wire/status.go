@@ -65,6 +65,8 @@ type SiteStatus struct {
 	Version      string `json:"version,omitempty"`
 	Node         string `json:"node,omitempty"`
 	Message      string `json:"message,omitempty"`
+	// Volume is how full the data volume is; nil when unknown.
+	Volume *VolumeUse `json:"volume,omitempty"`
 	// LastSeen is when MySQL or the sidecar answered last; zero if that was before this operator began to look.
 	LastSeen time.Time `json:"lastSeen,omitempty,omitzero"`
 }

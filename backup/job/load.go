@@ -17,6 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/internal/bucket"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/internal/mysql/application"
 )
 
 // accounts are statements that make the accounts of the group that is restored, and set root's password, whatever the backup brought. They
@@ -35,7 +36,13 @@ func (c Config) accounts() ([]string, error) {
 		}
 		*into = password
 	}
-	return mysql.ReplaceAccountStatements(a, c.RequireTLS), nil
+	statements := mysql.ReplaceAccountStatements(a, c.RequireTLS)
+	// What is wrong with the Secret of the application keeps no data from coming back: the operator says that the account does not fit.
+	if app, is, err := application.Read(c.AccountsDir); is && err == nil {
+		// Whoever restores a group under its name has an account of it in the backup, with another password than the Secret's.
+		statements = append(statements, application.Statements(app)...)
+	}
+	return statements, nil
 }
 
 // loading is one backup on its way into a server.

@@ -8,24 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/pause"
 )
 
 func (a *app) resumeCommand() *cobra.Command {
 	op := pause.Resume{}
 	cmd := &cobra.Command{
-		Use:   "resume GROUP",
-		Short: "End a pause",
-		Long: `End a pause: the operator acts by itself again, at once. If a failover was due and only the pause was in its way, it
-happens now; kubectl mfg explain says so beforehand.
-
-` + cli.ExitCodes,
-		Example: `  # What would happen?
-  kubectl mfg explain orders
-
-  # Go on
-  kubectl mfg resume orders`,
+		Use:               "resume GROUP",
+		Short:             "End a pause",
+		Long:              pause.ResumeHelp,
+		Example:           pause.ResumeExamples,
 		Args:              exactly("GROUP"),
 		ValidArgsFunction: a.completeGroup,
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 )
 
-// Accounts of a group whose passwords are in Secrets. The operator makes the first one; the others are what a person makes, with a
-// Secret of the name that AccountSecret says.
+// Accounts of a group whose passwords are in Secrets. The operator makes the first one, and the second where the group has
+// spec.application; others a person makes, with a Secret of the name that AccountSecret says.
 const (
 	AccountAdmin    = "admin"
 	AccountApp      = "app"
@@ -27,10 +27,11 @@ const (
 // Accounts are the values of --account.
 var Accounts = []string{AccountAdmin, AccountApp, AccountReadOnly}
 
-// Keys of the Secret of an account. Without a username it is that of the account.
+// Keys of the Secret of an account. Without a username it is that of the account; with a database the session begins there.
 const (
-	keyUsername = "username"
-	keyPassword = "password"
+	keyUsername = v1alpha1.ApplicationUsername
+	keyPassword = v1alpha1.ApplicationPassword
+	keyDatabase = v1alpha1.ApplicationDatabase
 )
 
 const root = "root"
@@ -46,63 +47,80 @@ func AccountSecret(group, account string) string {
 	return "mysql-" + group + "-" + account
 }
 
+// login is who logs in, with the password, which is empty if a person is to type it. The session begins in the database, if there is one.
+type login struct{ user, password, database string }
+
+// String never shows the password.
+func (l login) String() string { return l.user + " (redacted)" }
+
+// GoString never shows the password.
+func (l login) GoString() string { return l.String() }
+
 // Password is root's. Of another user the plugin knows none.
 func (op *Op) Password(ctx context.Context, c Cluster) (string, error) {
 	if op.User != root {
 		return "", cli.Usage("without a terminal only --user root is possible, or an account with a Secret (--account): the password of %s is not known", op.User)
 	}
-	_, password, err := op.secret(ctx, c, AccountAdmin)
-	return password, err
+	who, err := op.secret(ctx, c, AccountAdmin)
+	return who.password, err
 }
 
-// login is who logs in, and the password. It is empty if a person is to type it, which takes a terminal.
-func (op *Op) login(ctx context.Context, c Cluster, terminal bool) (user, password string, err error) {
+// login is who logs in. The password is empty if a person is to type it, which takes a terminal.
+func (op *Op) login(ctx context.Context, c Cluster, terminal bool) (login, error) {
 	switch {
 	case op.Account == "" && terminal:
-		return op.User, "", nil
+		return login{user: op.User}, nil
 	case op.Account == "":
-		password, err = op.Password(ctx, c)
-		return op.User, password, err
+		password, err := op.Password(ctx, c)
+		return login{user: op.User, password: password}, err
 	}
-	user, password, err = op.secret(ctx, c, op.Account)
+	who, err := op.secret(ctx, c, op.Account)
 	if terminal && op.Account == AccountAdmin && apierrors.IsForbidden(err) {
-		return root, "", nil // who may exec into the pod, and has been told the password, may go in
+		return login{user: root}, nil // who may exec into the pod, and has been told the password, may go in
 	}
-	return user, password, err
+	return who, err
 }
 
 // secret reads what is known of an account.
-func (op *Op) secret(ctx context.Context, c Cluster, account string) (user, password string, err error) {
+func (op *Op) secret(ctx context.Context, c Cluster, account string) (login, error) {
 	name := AccountSecret(op.Group, account)
 	secret, err := c.Kube().CoreV1().Secrets(op.Namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err) && account != AccountAdmin:
-		return "", "", fmt.Errorf(`there is no Secret %[1]s in namespace %[2]s: the operator makes no account for applications
+		if account == AccountApp {
+			return login{}, fmt.Errorf(`there is no Secret %[1]s in namespace %[2]s: the group has no spec.application
+  name a database there, and the operator makes the Secret: kubectl patch mfg %[3]s -n %[2]s --type=merge -p '{"spec":{"application":{"database":"%[4]s"}}}'`,
+				name, op.Namespace, op.Group, account)
+		}
+		return login{}, fmt.Errorf(`there is no Secret %[1]s in namespace %[2]s: the operator makes no such account
   make the user in MySQL (CREATE USER, GRANT): kubectl mfg mysql %[3]s -n %[2]s
   then its Secret, with the password in a file: kubectl create secret generic %[1]s -n %[2]s --from-literal=username=%[4]s --from-file=password=FILE`,
 			name, op.Namespace, op.Group, account)
 	case err != nil:
-		return "", "", cli.RightsHint(err, "get", "secrets/"+name, op.Namespace)
+		return login{}, cli.RightsHint(err, "get", "secrets/"+name, op.Namespace)
 	}
 	return credentials(secret, account)
 }
 
 // credentials takes what a Secret holds, and refuses what could not be handed on as it is. No message holds what is in it.
-func credentials(secret *corev1.Secret, account string) (user, password string, err error) {
-	user, password = account, string(secret.Data[keyPassword])
+func credentials(secret *corev1.Secret, account string) (login, error) {
+	user, password := account, string(secret.Data[keyPassword])
+	database := string(secret.Data[keyDatabase])
 	if account == AccountAdmin {
-		user = root
+		user, database = root, ""
 	} else if given := secret.Data[keyUsername]; len(given) > 0 {
 		user = string(given)
 	}
 	strange := func(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
 	switch {
 	case password == "":
-		return "", "", fmt.Errorf("the Secret %s has no password under the key %q", secret.Name, keyPassword)
+		return login{}, fmt.Errorf("the Secret %s has no password under the key %q", secret.Name, keyPassword)
 	case strange(password):
-		return "", "", fmt.Errorf("the password in the Secret %s holds a line break or another control character\n  write it without one: printf %%s instead of echo", secret.Name)
+		return login{}, fmt.Errorf("the password in the Secret %s holds a line break or another control character\n  write it without one: printf %%s instead of echo", secret.Name)
 	case strange(user), len([]rune(user)) > maxUser:
-		return "", "", fmt.Errorf("the username in the Secret %s cannot be one of MySQL: at most %d characters, and no control characters", secret.Name, maxUser)
+		return login{}, fmt.Errorf("the username in the Secret %s cannot be one of MySQL: at most %d characters, and no control characters", secret.Name, maxUser)
+	case strange(database), strings.HasPrefix(database, "-"):
+		return login{}, fmt.Errorf("the database in the Secret %s cannot be one of MySQL", secret.Name)
 	}
-	return user, password, nil
+	return login{user, password, database}, nil
 }

@@ -127,6 +127,26 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
+// TestTheApplicationBeginsInItsDatabase: but where a person hands arguments on, they say where.
+func TestTheApplicationBeginsInItsDatabase(t *testing.T) {
+	for _, args := range [][]string{nil, {"--database=other"}} {
+		c := cluster("rome")
+		data := map[string][]byte{"username": []byte("shop"), "password": []byte("hunter3"), "database": []byte("orders")}
+		if _, err := c.kube.CoreV1().Secrets("shop").Update(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "mysql-orders-app"}, Data: data}, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		env, _ := environment(false)
+		op := Op{Namespace: "shop", Group: "orders", Account: AccountApp, Args: args}
+		if _, err := op.Run(t.Context(), env, c); err != nil {
+			t.Fatal(err)
+		}
+		line := strings.Join(c.ran.Command, " ")
+		if strings.Contains(line, "--database=orders") != (args == nil) || strings.Contains(line, "--database=other") != (args != nil) {
+			t.Errorf("ran %q", line)
+		}
+	}
+}
+
 // TestNoPrompt: a client that does not ask is left to the person, and never told the password.
 func TestNoPrompt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -152,6 +172,10 @@ func TestAccountsRefused(t *testing.T) {
 		change  func(*client)
 		says    string
 	}{
+		"NoApp": {AccountApp, func(c *client) {
+			_ = c.kube.CoreV1().Secrets("shop").Delete(t.Context(), "mysql-orders-app", metav1.DeleteOptions{})
+		}, `{"spec":{"application":{"database":"app"}}}`},
+		"Database":   {AccountApp, set("mysql-orders-app", map[string][]byte{"password": []byte("hunter2"), "database": []byte("-e")}), "cannot be one of MySQL"},
 		"NoSecret":   {AccountReadOnly, func(*client) {}, "kubectl create secret generic mysql-orders-readonly"},
 		"NoPassword": {AccountApp, set("mysql-orders-app", nil), "no password"},
 		"LineBreak":  {AccountApp, set("mysql-orders-app", map[string][]byte{"password": []byte("hunter2\n")}), "printf %s"},

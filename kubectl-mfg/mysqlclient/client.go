@@ -70,18 +70,22 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 	}
 	e := pods.Execution{Namespace: op.Namespace, Pod: pod, Container: pods.ContainerMySQL, In: env.In, Out: escape.Raw(env.Out), ErrOut: escape.Raw(env.ErrOut)}
 	terminal := op.Execute == "" && env.Interactive()
-	user, password, err := op.login(ctx, c, terminal)
+	who, err := op.login(ctx, c, terminal)
 	if err != nil {
 		return cli.ExitError, err
 	}
-	client := append([]string{"mysql", "--no-defaults", "--user=" + user, "--socket=" + pods.MysqlSocket}, op.Args...)
+	client := []string{"mysql", "--no-defaults", "--user=" + who.user, "--socket=" + pods.MysqlSocket}
+	if who.database != "" && len(op.Args) == 0 { // whose arguments are the person's may name another one
+		client = append(client, "--database="+who.database)
+	}
+	client = append(client, op.Args...)
 	if terminal {
 		client = append(client, "--password")
 		e.Command, e.TTY = client, true
-		if password == "" && op.Account != "" {
-			fmt.Fprintf(env.ErrOut, "The Secret with the password of %s cannot be read, so the client asks for it.\n", user)
+		if who.password == "" && op.Account != "" {
+			fmt.Fprintf(env.ErrOut, "The Secret with the password of %s cannot be read, so the client asks for it.\n", who.user)
 		}
-		e = answering(ctx, e, password)
+		e = answering(ctx, e, who.password)
 		return op.interactive(ctx, env, c, e)
 	}
 	if op.Execute != "" {
@@ -89,7 +93,7 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 	}
 	// The command line of an exec is in the audit log of the API server, so the password goes through stdin.
 	e.Command = append([]string{"sh", "-c", `IFS= read -r MYSQL_PWD && export MYSQL_PWD && exec "$@"`, "sh"}, client...)
-	e.In = io.MultiReader(strings.NewReader(password+"\n"), e.In)
+	e.In = io.MultiReader(strings.NewReader(who.password+"\n"), e.In)
 	return op.Outcome(c.Exec(ctx, e))
 }
 

@@ -13,7 +13,7 @@ The password comes from a Secret of the group, which needs the right to read it,
 it: it is in no command line, no environment on a terminal, and no log. The accounts:
 
   admin      root; the operator has made its Secret, mysql-GROUP-root
-  app        yours, with a Secret mysql-GROUP-app that you have made (keys username and password)
+  app        that of spec.application; the operator has made its Secret, mysql-GROUP-app. The session begins in its database
   readonly   yours, with a Secret mysql-GROUP-readonly
 
 With --user the client asks you for the password.
@@ -28,8 +28,8 @@ A write on a site that is not active is refused by MySQL: such a site is read-on
   # One statement, on a replica
   kubectl mfg mysql orders frankfurt -e 'SHOW REPLICA STATUS\G'
 
-  # As the application
-  kubectl mfg mysql orders --account app
+  # As the application, in its database
+  kubectl mfg mysql orders --account app -e 'SHOW TABLES'
 
   # As another user, with further arguments of the client
   kubectl mfg mysql orders paris --user reporting -- --table`

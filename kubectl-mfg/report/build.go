@@ -234,7 +234,7 @@ func (s *Site) addLive(l wire.SiteStatus) {
 	}
 	s.LagSeconds, s.Behind, s.Errant = l.LagSeconds, l.Behind, l.Errant
 	s.ReplicatingFrom, s.Fence = l.ReplicatingFrom, l.Fence
-	s.Message = l.Message
+	s.Message, s.Volume = l.Message, l.Volume
 	for into, value := range map[*string]string{&s.State: l.State, &s.Version: l.Version, &s.Node: l.Node} {
 		if value != "" {
 			*into = value

@@ -277,6 +277,8 @@ type Site struct {
 	Node        string     `json:"node,omitempty"`
 	Message     string     `json:"message,omitempty"`
 	LastSeen    *time.Time `json:"lastSeen,omitempty"`
+	// Volume is how full the data volume is; nil when unknown.
+	Volume *wire.VolumeUse `json:"volume,omitempty"`
 }
 
 // StateWord is the state for people. The operator calls a site Fenced as soon as it fences it; while that is open, it is not.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
@@ -50,6 +51,13 @@ func TestGroupSays(t *testing.T) {
 		}, "the operator answered, but not about this group", "not reachable"},
 		"Clone not begun":  {func(r *report.MysqlFailoverGroupReport) { r.Sites[1].Clone = &report.Clone{Source: "paris"} }, "Cloning   rome from paris\n", "%"},
 		"Data is replaced": {func(r *report.MysqlFailoverGroupReport) { r.Sites[1].State, r.Sites[1].LagSeconds = "Cloning", &lag }, "", "7s"},
+		"Disk": {func(r *report.MysqlFailoverGroupReport) {
+			r.Sites[1].Volume = &wire.VolumeUse{UsedBytes: 81, TotalBytes: 100}
+		}, "81%", ""},
+		"Disk of one": {func(r *report.MysqlFailoverGroupReport) {
+			r.Sites[0].Volume = &wire.VolumeUse{UsedBytes: 41, TotalBytes: 100}
+		}, "DISK", ""},
+		"Disk of none": {func(*report.MysqlFailoverGroupReport) {}, "", "DISK"},
 		"One": {func(r *report.MysqlFailoverGroupReport) {
 			r.LastFailover = &report.Failover{Kind: "Emergency", From: "rome", To: "paris", LostTransactions: 1}
 		}, "at least 1 transaction lost", ""},
@@ -66,6 +74,18 @@ func TestGroupSays(t *testing.T) {
 		if !strings.Contains(got, tc.want) || tc.not != "" && strings.Contains(got, tc.not) {
 			t.Errorf("%s: want %q, and not %q:\n%s", name, tc.want, tc.not, got)
 		}
+	}
+}
+
+// TestADiskThatFillsUpIsMarked: a MySQL without room stops.
+func TestADiskThatFillsUpIsMarked(t *testing.T) {
+	for used, want := range map[int64]text{79: {s: "79%"}, 80: {"80%", warn}, 89: {"89%", warn}, 90: {"90%", bad}} {
+		if got := diskCell(&wire.VolumeUse{UsedBytes: used, TotalBytes: 100}); got != want {
+			t.Errorf("%d: %+v, want %+v", used, got, want)
+		}
+	}
+	if got := diskCell(nil); got.s != unknown {
+		t.Errorf("not known: %+v", got)
 	}
 }
 

@@ -4,6 +4,7 @@ package screen
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -21,6 +22,7 @@ func (o Options) siteColumns(r report.MysqlFailoverGroupReport) []column {
 	behind := column{title: "GTID BEHIND", short: "BEHIND"}
 	fence := column{title: "FENCE"}
 	keyring := column{title: "KEYRING", drop: 1}
+	disk := column{title: "DISK", drop: 3}
 	node := column{title: "NODE", drop: 3}
 	errant := column{title: "ERRANT", drop: 4}
 	follows := column{title: "FOLLOWS", drop: 5}
@@ -38,6 +40,7 @@ func (o Options) siteColumns(r report.MysqlFailoverGroupReport) []column {
 		behind.cells = append(behind.cells, replicaCell(s, count(s.Behind)))
 		fence.cells = append(fence.cells, fenceCell(s))
 		keyring.cells = append(keyring.cells, keyringCell(s.Keyring))
+		disk.cells = append(disk.cells, diskCell(s.Volume))
 		node.cells = append(node.cells, text{s: orNone(s.Node)})
 		errant.cells = append(errant.cells, errantCell(s))
 		follows.cells = append(follows.cells, text{s: orNone(s.ReplicatingFrom)})
@@ -47,6 +50,9 @@ func (o Options) siteColumns(r report.MysqlFailoverGroupReport) []column {
 	columns := []column{site, role, state, lag, behind, fence}
 	if r.Encryption != nil {
 		columns = append(columns, keyring)
+	}
+	if slices.ContainsFunc(r.Sites, func(s report.Site) bool { return s.Volume != nil }) {
+		columns = append(columns, disk)
 	}
 	columns = append(columns, node)
 	if o.Wide {
@@ -100,6 +106,26 @@ func keyringCell(k *report.Keyring) text {
 	case v1alpha1.KeyringPending, v1alpha1.KeyringUnsealed, v1alpha1.KeyringEscrowed:
 	}
 	return text{words, warn}
+}
+
+// Of how many percent on a volume is filling up, and nearly full: a MySQL without room stops.
+const (
+	diskFilling = 80
+	diskFull    = 90
+)
+
+func diskCell(use *wire.VolumeUse) text {
+	if use == nil {
+		return text{s: unknown}
+	}
+	cell := text{s: strconv.FormatInt(use.Percent(), 10) + "%"}
+	switch {
+	case use.Percent() >= diskFull:
+		cell.colour = bad
+	case use.Percent() >= diskFilling:
+		cell.colour = warn
+	}
+	return cell
 }
 
 // replicaCell shows a number that has no meaning for the active site, nor for one whose data is about to be replaced.

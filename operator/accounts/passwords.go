@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/access"
 	"github.com/mysql-mfg/mfg/operator/passwords"
 	"github.com/mysql-mfg/mfg/operator/report/events"
@@ -217,4 +218,25 @@ func (r *Passwords) finishPasswords(ctx context.Context, s *scope.Scope, e passw
 	s.Passwords = &v1alpha1.PasswordsStatus{FinishedAt: &metav1.Time{Time: s.Now.UTC().Truncate(time.Second)}}
 	r.Recorder.Emit(s.Group, nil, eventPasswordsRotated, "The passwords of the accounts %s were replaced; the former ones are refused on every site", accounts)
 	return nil
+}
+
+// Apply is what status says of the passwords.
+func Apply(p *v1alpha1.PasswordsStatus) *applyv1alpha1.PasswordsStatusApplyConfiguration {
+	out := applyv1alpha1.PasswordsStatus()
+	if p.Phase != "" {
+		out.WithPhase(p.Phase)
+	}
+	if len(p.Accounts) > 0 {
+		out.WithAccounts(p.Accounts...)
+	}
+	if p.Reason != "" {
+		out.WithReason(p.Reason)
+	}
+	if p.Message != "" {
+		out.WithMessage(p.Message)
+	}
+	if p.FinishedAt != nil {
+		out.WithFinishedAt(*p.FinishedAt)
+	}
+	return out
 }

@@ -93,6 +93,8 @@ type Options struct {
 
 	// PasswordServer changes and tries passwords of MySQL; nil means the servers themselves.
 	PasswordServer accounts.Server
+	// ApplicationServer is asked as the application of a group; nil means the servers themselves.
+	ApplicationServer accounts.ApplicationServer
 
 	// Dial opens a connection to a MySQL; Dial is used if nil.
 	Dial func(mysql.Target) (work.Recipient, error)
@@ -109,6 +111,7 @@ type Reconciler struct {
 	encryption *encryption.Encryption
 	clones     *clone.Clones
 	passwords  *accounts.Passwords
+	apps       *accounts.Application
 	made       *certificates.Groups
 	restores   *restoring.Restores
 	securing   *securing.Steps
@@ -142,6 +145,7 @@ func New(o Options) *Reconciler {
 		OwnAuthorities: o.OwnAuthorities, KeepTrust: o.KeepTrust,
 	})
 	r.passwords = accounts.New(r.base, accounts.Options{Access: o.Access, Server: o.PasswordServer, Runner: r.runner, Wake: r.Wake, Pauses: accounts.UsualPauses})
+	r.apps = accounts.NewApplication(r.base, accounts.ApplicationOptions{Access: o.Access, Server: o.ApplicationServer, Runner: r.runner, Wake: r.Wake, Pauses: accounts.UsualPauses, Secret: r.once})
 	r.made = &certificates.Groups{Base: r.base, Adopt: func(ctx context.Context, s *scope.Scope, secret *corev1.Secret) error {
 		return r.adopt(ctx, s, render.RootSecret(s.In, ""), secret) // labels and owner, and nothing of its content
 	}}
@@ -186,7 +190,7 @@ func (r *Reconciler) newScope(group *v1alpha1.MysqlFailoverGroup) *scope.Scope {
 		Group: group, Key: scope.KeyOf(group), Now: time.Now(), TLSReady: true, Again: whenNothing(r.apply.Groups()),
 		In:          render.Input{Group: group, Install: r.Install},
 		Provisioned: map[string]bool{}, Volumes: map[string]string{},
-		Clones: map[string]*v1alpha1.CloneProgress{}, Busy: map[string]string{}, Passwords: group.Status.Passwords.DeepCopy(),
+		Clones: map[string]*v1alpha1.CloneProgress{}, Busy: map[string]string{}, Passwords: group.Status.Passwords.DeepCopy(), Application: group.Status.Application.DeepCopy(),
 		Restore: group.Status.Restore.DeepCopy(), TLS: group.Status.TLS.DeepCopy(), Upgrade: upgradeOf(r, group),
 	}
 	for _, site := range group.Status.Sites {
@@ -264,6 +268,7 @@ func (r *Reconciler) phases() []phase {
 		{"restore", r.restores.Begin},
 		{"make secrets", r.secrets},
 		{"give backups their password", backupPassword(r.Client)},
+		{"make the Secret of the application", r.apps.KeepSecret},
 		{"check TLS", r.tls},
 		{"step to TLS", r.securing.Step},
 		{"apply objects", r.objects},
@@ -274,6 +279,7 @@ func (r *Reconciler) phases() []phase {
 		{"start loop", r.startLoop},
 		{"provision", r.clones.Provision},
 		{"replace passwords", r.passwords.RotatePasswords},
+		{"make the database of the application", r.apps.MakeDatabase},
 		{"tell about volumes", r.tellVolumes},
 		// Last, because MySQL needs none of it.
 		{"run cache", r.cache},
@@ -337,6 +343,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.apply.Forget(key)
 	r.follow.Forget(key)
 	r.passwords.Forget(key)
+	r.apps.Forget(key)
 	r.Work.AskToLeave(key, "", "")
 	r.forgetUnsettled(key)
 	r.encryption.Forget(key)

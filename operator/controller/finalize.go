@@ -117,7 +117,11 @@ func (r *Reconciler) data(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 	for i := range volumes.Items {
 		out = append(out, &volumes.Items[i])
 	}
-	for _, name := range []string{v1alpha1.AccountsSecret(group.Name), v1alpha1.RootSecret(group.Name)} {
+	names := []string{v1alpha1.AccountsSecret(group.Name), v1alpha1.RootSecret(group.Name)}
+	if group.Spec.Application != nil {
+		names = append(names, v1alpha1.ApplicationSecret(group.Name))
+	}
+	for _, name := range names {
 		secret := &corev1.Secret{}
 		err := r.Live.Get(ctx, client.ObjectKey{Namespace: group.Namespace, Name: name}, secret)
 		if apierrors.IsNotFound(err) {

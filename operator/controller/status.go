@@ -17,6 +17,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/accounts"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/restoring"
@@ -29,6 +30,7 @@ var ownConditions = []string{
 	v1alpha1.ConditionProgressing, v1alpha1.ConditionTLSReady, v1alpha1.ConditionTLSRequired, v1alpha1.ConditionUnbuiltFeatures, v1alpha1.ConditionSpecRefused,
 	v1alpha1.ConditionEncryptionReady, v1alpha1.ConditionRestoreReady, v1alpha1.ConditionCacheReady,
 	v1alpha1.ConditionDNSReady, v1alpha1.ConditionTaintsReady, v1alpha1.ConditionUpgradePending,
+	v1alpha1.ConditionApplicationReady,
 }
 
 // writeStatus applies the controller's part of status, all of it: what is left out is taken away.
@@ -37,7 +39,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope.Scope, failure er
 	sites := siteStatuses(s)
 	if s.Group.Status.ObservedGeneration == s.Group.Generation && sameConditions(s, conditions) && sameSites(s, sites) &&
 		equality.Semantic.DeepEqual(s.Passwords, s.Group.Status.Passwords) && equality.Semantic.DeepEqual(s.Restore, s.Group.Status.Restore) &&
-		equality.Semantic.DeepEqual(s.TLS, s.Group.Status.TLS) && s.Upgrade.Same(s.Group) {
+		equality.Semantic.DeepEqual(s.TLS, s.Group.Status.TLS) && equality.Semantic.DeepEqual(s.Application, s.Group.Status.Application) && s.Upgrade.Same(s.Group) {
 		return nil
 	}
 	status := applyv1alpha1.MysqlFailoverGroupStatus().WithObservedGeneration(s.Group.Generation)
@@ -50,7 +52,10 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope.Scope, failure er
 		status.WithSites(siteApply(site))
 	}
 	if s.Passwords != nil {
-		status.WithPasswords(passwordsApply(s.Passwords))
+		status.WithPasswords(accounts.Apply(s.Passwords))
+	}
+	if s.Application != nil {
+		status.WithApplication(accounts.ApplyApplication(s.Application))
 	}
 	if s.Restore != nil {
 		status.WithRestore(restoring.Apply(s.Restore))
@@ -257,24 +262,4 @@ func sameSites(s *scope.Scope, sites []v1alpha1.SiteStatus) bool {
 		}
 	}
 	return true
-}
-
-func passwordsApply(p *v1alpha1.PasswordsStatus) *applyv1alpha1.PasswordsStatusApplyConfiguration {
-	out := applyv1alpha1.PasswordsStatus()
-	if p.Phase != "" {
-		out.WithPhase(p.Phase)
-	}
-	if len(p.Accounts) > 0 {
-		out.WithAccounts(p.Accounts...)
-	}
-	if p.Reason != "" {
-		out.WithReason(p.Reason)
-	}
-	if p.Message != "" {
-		out.WithMessage(p.Message)
-	}
-	if p.FinishedAt != nil {
-		out.WithFinishedAt(*p.FinishedAt)
-	}
-	return out
 }

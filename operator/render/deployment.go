@@ -33,6 +33,9 @@ func Deployment(in Input, site v1alpha1.Site) *appsv1.Deployment {
 		AnnotationConfigHash: hash(ConfigMap(in, site).Data),
 	}
 	maps.Copy(annotations, keyringAnnotations(in, site.Name))
+	if at := v1alpha1.RestartedAt(in.Group, site.Name); at != "" {
+		annotations[v1alpha1.AnnotationRestartedAt] = at
+	}
 	template := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
 			Labels:      labels,

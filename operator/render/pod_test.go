@@ -116,6 +116,27 @@ func TestWhoReadsWhichSecret(t *testing.T) {
 }
 
 // The kubelet counts the hook, the end of mysqld and that of the sidecar together.
+// TestOnlyBootstrapReadsTheSecretOfTheApplication: it makes the account with the data. A pod comes up without that Secret too.
+func TestOnlyBootstrapReadsTheSecretOfTheApplication(t *testing.T) {
+	const key = "mysql-orders-app/password"
+	spec := pod(input(func(in *render.Input) { in.Group.Spec.Application = &v1alpha1.ApplicationSpec{Database: "shop"} }))
+	for name, c := range containers(spec) {
+		if got := slices.Contains(secretsOf(spec, c), key); got != (name == render.ContainerBootstrap) {
+			t.Errorf("%s reads it: %v", name, got)
+		}
+	}
+	for _, v := range spec.Volumes {
+		if v.Projected == nil {
+			continue
+		}
+		for _, s := range v.Projected.Sources {
+			if s.Secret != nil && s.Secret.Name == "mysql-orders-app" && (s.Secret.Optional == nil || !*s.Secret.Optional) {
+				t.Error("without that Secret no pod would come up, and nothing fail over")
+			}
+		}
+	}
+}
+
 func TestMysqldEndsAfterTheRoleHasMoved(t *testing.T) {
 	spec := pod(input())
 	mysqld := containers(spec)[render.ContainerMySQL]

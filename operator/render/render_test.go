@@ -267,7 +267,10 @@ func TestSpecHash(t *testing.T) {
 		"priority":       func(in *render.Input) { in.Group.Spec.Sites[0].Priority = 3 },
 		"storage size":   func(in *render.Input) { in.Group.Spec.Sites[0].Storage.Size = resource.MustParse("20Gi") },
 		"deletion":       deleteData,
-		"another's key":  func(in *render.Input) { in.Anchors["madrid"] = "another key" },
+		"another restart": func(in *render.Input) {
+			in.Group.Annotations = map[string]string{v1alpha1.RestartedAtSite("madrid"): "2026-11-26T10:00:00Z", v1alpha1.AnnotationRestartedAt: "soon"}
+		},
+		"another's key": func(in *render.Input) { in.Anchors["madrid"] = "another key" },
 	}
 	for name, o := range same {
 		if hash(o) != base {
@@ -279,6 +282,12 @@ func TestSpecHash(t *testing.T) {
 		"the image": func(in *render.Input) { in.Group.Spec.Image = "mysql:9.8" },
 		"a new site": func(in *render.Input) {
 			in.Group.Spec.Sites = append(in.Group.Spec.Sites, v1alpha1.Site{Name: "rome"})
+		},
+		"a restart": func(in *render.Input) {
+			in.Group.Annotations = map[string]string{v1alpha1.AnnotationRestartedAt: "2026-11-26T10:00:00Z"}
+		},
+		"its own restart": func(in *render.Input) {
+			in.Group.Annotations = map[string]string{v1alpha1.RestartedAtSite(in.Group.Spec.Sites[0].Name): "2026-11-26T10:00:00Z"}
 		},
 		"tls":                    tls,
 		"the key that it trusts": func(in *render.Input) { in.Anchors = map[string]string{"paris": "another key"} },

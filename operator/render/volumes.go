@@ -65,7 +65,7 @@ func volumes(in Input, site v1alpha1.Site) []corev1.Volume {
 		}}},
 		{Name: volumeAccounts, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 			DefaultMode: new(secretMode),
-			Sources: []corev1.VolumeProjection{
+			Sources: append([]corev1.VolumeProjection{
 				{Secret: &corev1.SecretProjection{
 					LocalObjectReference: corev1.LocalObjectReference{Name: v1alpha1.AccountsSecret(group)},
 					Items: items(
@@ -77,7 +77,7 @@ func volumes(in Input, site v1alpha1.Site) []corev1.Volume {
 					LocalObjectReference: corev1.LocalObjectReference{Name: v1alpha1.RootSecret(group)},
 					Items:                items(KeyRootPassword, "root"),
 				}},
-			},
+			}, ofApplication(in)...),
 		}}},
 		{Name: volumeSidecarAccount, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 			DefaultMode: new(secretMode),
@@ -100,6 +100,18 @@ func volumes(in Input, site v1alpha1.Site) []corev1.Volume {
 		}})
 	}
 	return slices.Concat(out, keyringVolumes(in, site.Name), restoreVolumes(in, site), archiverVolumes(in))
+}
+
+// ofApplication projects the account of the application, which the site makes with its data directory. A pod does without: MySQL needs no
+// application.
+func ofApplication(in Input) []corev1.VolumeProjection {
+	if in.Group.Spec.Application == nil {
+		return nil
+	}
+	return []corev1.VolumeProjection{{Secret: &corev1.SecretProjection{
+		LocalObjectReference: corev1.LocalObjectReference{Name: v1alpha1.ApplicationSecret(in.Group.Name)}, Optional: new(true),
+		Items: items(v1alpha1.ApplicationUsername, "app-username", v1alpha1.ApplicationPassword, "app-password", v1alpha1.ApplicationDatabase, "app-database"),
+	}}}
 }
 
 // ownPassword projects keys of the accounts Secret as files of the same names.

@@ -116,6 +116,11 @@ type Engines interface {
 	Report() *wire.EngineReport
 }
 
+// VolumeUse tells how full the data volume is. It does not wait for the volume.
+type VolumeUse interface {
+	Report() *wire.VolumeUse
+}
+
 // Config is what an agent is made of.
 type Config struct {
 	Site  fence.Site
@@ -153,6 +158,8 @@ type Config struct {
 	WriteProbe WriteProbe
 	// Engines may be nil.
 	Engines Engines
+	// VolumeUse may be nil.
+	VolumeUse VolumeUse
 	// Logins may be nil.
 	Logins Logins
 	// Measures are more series for scrapes, and must not wait for anything; nil if there are none.

@@ -221,6 +221,9 @@ func (a *Agent) report(ctx context.Context, message string) wire.Report {
 	if a.Engines != nil {
 		r.Engines = a.Engines.Report()
 	}
+	if a.VolumeUse != nil {
+		r.Volume = a.VolumeUse.Report()
+	}
 	switch {
 	case late:
 		// MySQL does not answer in time, so nothing that it answered before is told. That nobody opened it since it was seen not

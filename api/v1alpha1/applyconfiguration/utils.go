@@ -18,6 +18,10 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=mysql-mfg.io, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("ApplicationSpec"):
+		return &apiv1alpha1.ApplicationSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ApplicationStatus"):
+		return &apiv1alpha1.ApplicationStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AzureStorage"):
 		return &apiv1alpha1.AzureStorageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BackupEncryption"):

@@ -30,6 +30,9 @@ func Live(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.De
 		if v.Behind >= 0 {
 			w.Behind = &v.Behind
 		}
+		if site.Sidecar.Answered {
+			w.Volume = site.Sidecar.Report.Volume
+		}
 		if site.Reachable() {
 			w.LastSeen = now.UTC()
 		}

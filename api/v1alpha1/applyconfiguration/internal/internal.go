@@ -25,6 +25,27 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.ApplicationSpec
+  map:
+    fields:
+    - name: database
+      type:
+        scalar: string
+    - name: user
+      type:
+        scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.ApplicationStatus
+  map:
+    fields:
+    - name: database
+      type:
+        scalar: string
+    - name: madeAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: user
+      type:
+        scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.AzureStorage
   map:
     fields:
@@ -1009,6 +1030,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.MysqlFailoverGroupSpec
   map:
     fields:
+    - name: application
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.ApplicationSpec
     - name: backup
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupSpec
@@ -1081,6 +1105,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: activeSiteSince
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: application
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.ApplicationStatus
     - name: backup
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupStatus

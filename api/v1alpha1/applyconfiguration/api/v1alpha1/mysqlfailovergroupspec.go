@@ -48,6 +48,9 @@ type MysqlFailoverGroupSpecApplyConfiguration struct {
 	// taints marks the nodes of sites that are not active, so that applications are scheduled next to the database.
 	// Default none.
 	Taints *TaintsSpecApplyConfiguration `json:"taints,omitempty"`
+	// application has the operator make a database, an account for it and the Secret mysql-<group>-app, once. It can be added to a group,
+	// but neither changed nor taken off it. Default none.
+	Application *ApplicationSpecApplyConfiguration `json:"application,omitempty"`
 	// maxReadLag takes replicas that lag more out of the Service of the read replicas. Default unset: every healthy
 	// replica takes reads. From 1s to 24h.
 	MaxReadLag *metav1.Duration `json:"maxReadLag,omitempty"`
@@ -184,6 +187,14 @@ func (b *MysqlFailoverGroupSpecApplyConfiguration) WithDNS(value *DNSSpecApplyCo
 // If called multiple times, the Taints field is set to the value of the last call.
 func (b *MysqlFailoverGroupSpecApplyConfiguration) WithTaints(value *TaintsSpecApplyConfiguration) *MysqlFailoverGroupSpecApplyConfiguration {
 	b.Taints = value
+	return b
+}
+
+// WithApplication sets the Application field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Application field is set to the value of the last call.
+func (b *MysqlFailoverGroupSpecApplyConfiguration) WithApplication(value *ApplicationSpecApplyConfiguration) *MysqlFailoverGroupSpecApplyConfiguration {
+	b.Application = value
 	return b
 }
 

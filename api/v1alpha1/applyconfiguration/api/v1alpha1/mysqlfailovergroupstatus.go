@@ -81,6 +81,8 @@ type MysqlFailoverGroupStatusApplyConfiguration struct {
 	TLS *TLSStatusApplyConfiguration `json:"tls,omitempty"`
 	// passwords says how far the replacement of passwords is; empty if there never was one.
 	Passwords *PasswordsStatusApplyConfiguration `json:"passwords,omitempty"`
+	// application is the database and the account that were made for spec.application; empty until they were.
+	Application *ApplicationStatusApplyConfiguration `json:"application,omitempty"`
 	// upgrade tells what only another version of the operator changes about the pods from what was asked for.
 	Upgrade *UpgradeStatusApplyConfiguration `json:"upgrade,omitempty"`
 	// lastRequests are the last answers to what was asked for by annotation, one for each kind of request.
@@ -291,6 +293,14 @@ func (b *MysqlFailoverGroupStatusApplyConfiguration) WithTLS(value *TLSStatusApp
 // If called multiple times, the Passwords field is set to the value of the last call.
 func (b *MysqlFailoverGroupStatusApplyConfiguration) WithPasswords(value *PasswordsStatusApplyConfiguration) *MysqlFailoverGroupStatusApplyConfiguration {
 	b.Passwords = value
+	return b
+}
+
+// WithApplication sets the Application field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Application field is set to the value of the last call.
+func (b *MysqlFailoverGroupStatusApplyConfiguration) WithApplication(value *ApplicationStatusApplyConfiguration) *MysqlFailoverGroupStatusApplyConfiguration {
+	b.Application = value
 	return b
 }
 

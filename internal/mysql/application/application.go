@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package application makes the account and the database of a group's application. The account is made with the data directory of each
+// site, without a transaction, as the operator's own are; the database is made by that account, as an ordinary transaction on the active
+// site. So nobody needs the right to make accounts, and no site gets a transaction or a database of its own. Who is asked to do what, and
+// when: operator/application.
+package application
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Account is the account of an application, and its database.
+type Account struct{ User, Password, Database string }
+
+// String never shows the password.
+func (a Account) String() string { return a.User + " of " + a.Database }
+
+// GoString never shows the password.
+func (a Account) GoString() string { return a.String() }
+
+const (
+	maxUser     = 32
+	maxDatabase = 64
+	// own begins the names of the operator's accounts.
+	own = "mfg_"
+)
+
+// names are those that the group takes, too.
+var names = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
+
+// Names that belong to MySQL.
+var (
+	takenUsers     = []string{"root", "mysql", "sys", "event_scheduler"}
+	takenDatabases = []string{"mysql", "sys", "information_schema", "performance_schema", "ndbinfo"}
+)
+
+// Validate says what is wrong with it. The Secret that it is read from can be written by others than the operator, and what is made of it is
+// run with all rights.
+func (a Account) Validate() error {
+	switch {
+	case !names.MatchString(a.User) || len(a.User) > maxUser || strings.HasPrefix(a.User, own) || slices.Contains(takenUsers, a.User):
+		return errors.New("its user is no name for an account of an application")
+	case !names.MatchString(a.Database) || len(a.Database) > maxDatabase || strings.HasPrefix(a.Database, own) || slices.Contains(takenDatabases, a.Database):
+		return errors.New("its database is no name for one of an application")
+	case a.Password == "" || strings.ContainsFunc(a.Password, func(r rune) bool { return r < ' ' || r > '~' }):
+		return errors.New("its password is empty, or holds a line break or something else than printable ASCII")
+	}
+	return nil
+}
+
+// Files of the account in the directory of accounts. They are there only if the group has an application.
+const (
+	fileUser     = "app-username"
+	filePassword = "app-password"
+	fileDatabase = "app-database"
+)
+
+// Read reads the account from the directory of accounts; false if there is none.
+func Read(dir string) (Account, bool, error) {
+	var a Account
+	for name, into := range map[string]*string{fileUser: &a.User, filePassword: &a.Password, fileDatabase: &a.Database} {
+		raw, err := os.ReadFile(filepath.Join(dir, name))
+		if errors.Is(err, os.ErrNotExist) {
+			return Account{}, false, nil
+		}
+		if err != nil {
+			return Account{}, false, fmt.Errorf("read the account of the application: %w", err)
+		}
+		*into = strings.TrimRight(string(raw), "\n")
+	}
+	if err := a.Validate(); err != nil {
+		return Account{}, false, fmt.Errorf("the account of the application is not made: %w", err)
+	}
+	return a, true, nil
+}
+
+// Statements make the account on a server whose data directory has just been made, or was just restored. They belong after those of our own
+// accounts, which turn the binary log off and make backslashes escapes. A right on a database needs no database.
+func Statements(a Account) []string {
+	user, password := "'"+a.User+"'@'%'", quote(a.Password)
+	return append([]string{
+		"CREATE USER IF NOT EXISTS " + user + " IDENTIFIED BY " + password,
+		"ALTER USER " + user + " IDENTIFIED BY " + password,
+	}, grant(a.Database, user)...)
+}
+
+// grant gives all rights on a database. An underscore stands for any character there, unless the server takes rights away in parts
+// (partial_revokes), where a backslash would be one itself.
+func grant(database, user string) []string {
+	plain := "GRANT ALL ON `" + database + "`.* TO " + user
+	if !strings.Contains(database, "_") {
+		return []string{plain}
+	}
+	escaped := "GRANT ALL ON `" + strings.ReplaceAll(database, "_", `\_`) + "`.* TO " + user
+	return []string{
+		"SET @mfg_grant = IF(@@GLOBAL.partial_revokes, " + quote(plain) + ", " + quote(escaped) + ")",
+		"PREPARE mfg_grant FROM @mfg_grant", "EXECUTE mfg_grant", "DEALLOCATE PREPARE mfg_grant",
+	}
+}
+
+// quote relies on backslashes being escapes.
+func quote(s string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(s) + "'"
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"log/slog"
+
+	"github.com/mysql-mfg/mfg/internal/mysql/application"
+)
+
+// applicationStatements make the account of the group's application with the data directory. What is wrong with it keeps nothing from
+// starting: the operator says that the account is not there.
+func applicationStatements(dir string, log *slog.Logger) []string {
+	account, is, err := application.Read(dir)
+	if err != nil {
+		log.Warn("the data directory is made without the account of the application", "error", err)
+	}
+	if !is {
+		return nil
+	}
+	return application.Statements(account)
+}
