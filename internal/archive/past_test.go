@@ -192,6 +192,9 @@ func TestWhyThereIsNoRoute(t *testing.T) {
 		{"behind it", "1-4", at(7), InGap, "behind a gap", true},
 		{"the backup has what is missing", "1-8", at(6), "", "", false},
 		{"before the gap", "1-4", at(2), "", "", false},
+		{"where the gap begins", "1-4", at(3), "", "", false}, // which is what its text offers
+		{"before all files", "1-4", at(1), "", "", false},
+		{"before all files, with an older backup", "1-2", at(1), InGap, "choose a later backup", false},
 		{"the backup is later", "1-9", at(5), BackupTooNew, "later than", false},
 		{"later than all", "1-8", at(60), BeyondLatest, "later than", false},
 		{"a transaction in a gap", "1-4", Target{GTID: serverA + ":7"}, InGap, "lies in a gap", true},

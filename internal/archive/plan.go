@@ -206,7 +206,7 @@ func (pl *planner) route() (Route, error) {
 	used := make([]bool, len(pl.past.Files))
 	for !pl.want.Subtract(pl.done).IsEmpty() {
 		i := pl.next(used)
-		if i < 0 && !r.Stop.Time.IsZero() && pl.onlyLater(used) {
+		if i < 0 && pl.onlyLater(used) {
 			r.Reaches = pl.done
 			return r, nil
 		}
@@ -279,12 +279,16 @@ func (pl *planner) ends(r *Route, log Log) bool {
 	return false
 }
 
-// onlyLater is true if what is left was all committed after the target. Once a file was taken that goes beyond the target, a gap that comes
-// later is no matter; what of that file a failover lost is why it was not the last. A gap before the target ends with a file that begins
-// before it, so that this is false.
+// onlyLater is true if what is left was all committed after the target: a gap is no matter then that begins with the target, or after it. What
+// was before the archive, and what a gap lacks that begins before the target, may have been committed until then.
 func (pl *planner) onlyLater(used []bool) bool {
-	if pl.t.Time.IsZero() {
+	if pl.t.Time.IsZero() || !pl.done.Contains(pl.past.Base) {
 		return false
+	}
+	for _, g := range pl.past.Gaps {
+		if g.After.Before(pl.t.Time) && !pl.done.Contains(g.GTIDs) {
+			return false
+		}
 	}
 	for i, log := range pl.past.Files {
 		if !used[i] && !pl.brings(log).IsEmpty() && !log.First().After(pl.t.Time) {
