@@ -124,8 +124,8 @@ func (k *keyPair) watch(ctx context.Context) {
 		watcher, err := certwatcher.New(filepath.Join(k.dir, corev1.TLSCertKey), filepath.Join(k.dir, corev1.TLSPrivateKeyKey))
 		if err == nil {
 			said = ""
-			k.now.Store(watcher)
 			watcher.RegisterCallback(func(c tls.Certificate) { k.ends(c.Leaf.NotAfter) })
+			k.now.Store(watcher)
 			err = watcher.WithWatchInterval(k.recheck).Start(ctx)
 		}
 		if err != nil && ctx.Err() == nil && err.Error() != said {

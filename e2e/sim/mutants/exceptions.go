@@ -2,7 +2,10 @@
 
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // exception is a mutant that nobody can miss, with the reason. It names its condition by what is written there and not by its
 // line; one that fits nothing any more is an error.
@@ -85,6 +88,13 @@ const (
 	// exhaustive is for the case of a switch that does nothing.
 	exhaustive = "the last value, for which nothing is done in the switch: the linter of that name has whoever adds a value think of this place"
 )
+
+// within are the exceptions in some packages.
+func within(all []exception, read []core) []exception {
+	return slices.DeleteFunc(slices.Clone(all), func(e exception) bool {
+		return !slices.ContainsFunc(read, func(c core) bool { return c.folder == e.folder })
+	})
+}
 
 // stale are the exceptions that fit no mutant, or give no reason.
 func stale(exceptions []exception, points []point) []error {
