@@ -247,6 +247,21 @@ func TestNobodyElseMakesRoom(t *testing.T) {
 	})
 }
 
+// TestTheOneWhoLeftIsForgotten, and not another of its address: that one would keep its place uncounted, and could not make room.
+func TestTheOneWhoLeftIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, Limits{Connections: 2, PerAddress: 2})
+		oldest := h.come("10.0.0.1:1")
+		h.come("10.0.0.1:2")
+		_ = h.in[1].Close()
+		newest := h.come("10.0.0.1:3")
+		if h.come("10.0.0.2:1").cut() || !oldest.cut() || newest.cut() {
+			t.Errorf("the oldest is cut: %t, the newest: %t", oldest.cut(), newest.cut())
+		}
+		h.close()
+	})
+}
+
 // TestOnlyWhoOwesNothingIsForgotten: who comes again has the share that is left to him, however often he goes, and whoever else comes.
 func TestOnlyWhoOwesNothingIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

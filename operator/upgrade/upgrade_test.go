@@ -62,6 +62,43 @@ func TestWhoIsNext(t *testing.T) {
 	}
 }
 
+// A turn leaves nothing behind, and begins with nothing of the one before.
+func TestATurnFromBeginToEnd(t *testing.T) {
+	groups := []pace.Group{{Name: "n/a", Behind: true}}
+	turn := Next(Turn{Since: noon.Add(-time.Hour)}, groups, usual, noon)
+	if turn != (Turn{Group: "n/a", Began: noon}) {
+		t.Fatalf("%+v", turn)
+	}
+	healthy := []pace.Group{{Name: "n/a"}}
+	if turn = Next(turn, healthy, usual, noon.Add(time.Second)); turn != (Turn{Group: "n/a", Began: noon, Since: noon.Add(time.Second)}) {
+		t.Fatalf("%+v", turn)
+	}
+	for name, groups := range map[string][]pace.Group{"done": healthy, "gone": nil} {
+		if end := Next(turn, groups, usual, noon.Add(2*time.Minute)); end != (Turn{}) {
+			t.Errorf("%s: %+v", name, end)
+		}
+	}
+}
+
+// A healthy group whose pods are not replaced in time stops all, too, and says that. A person who lets it go on in the same moment gives it all of
+// its time again, and what was well before the stop counts for nothing.
+func TestPodsThatAreNotReplaced(t *testing.T) {
+	behind, well, sick := []pace.Group{{Name: "n/a", Behind: true}}, []pace.Group{{Name: "n/a"}}, []pace.Group{{Name: "n/a", Why: "down"}}
+	turn := Next(Turn{Group: "n/a", Began: noon}, behind, usual, noon.Add(30*time.Minute))
+	if !strings.Contains(turn.Stopped, "still to be replaced") {
+		t.Fatalf("%+v", turn)
+	}
+	resumed := turn
+	resumed.Stopped = ""
+	if resumed = Next(resumed, behind, usual, noon.Add(31*time.Minute)); resumed.Stopped != "" || !resumed.Began.Equal(noon.Add(31*time.Minute)) {
+		t.Errorf("%+v", resumed)
+	}
+	turn = Next(turn, well, usual, noon.Add(31*time.Minute))
+	if turn = Next(turn, sick, usual, noon.Add(31*time.Minute+time.Second)); !turn.Since.IsZero() || !turn.Began.IsZero() || turn.Group == "" {
+		t.Errorf("%+v", turn)
+	}
+}
+
 // A failover after a group's turn begins its time again; what lasts stops the campaign, and stays stopped when the group recovers.
 func TestAnUnhealthyGroupStops(t *testing.T) {
 	sick := []pace.Group{{Name: "n/a", Why: "a site is down"}, {Name: "n/b", Behind: true}}
