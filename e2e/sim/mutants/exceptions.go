@@ -51,6 +51,7 @@ var exceptions = []exception{
 	{wire, "Sign", "err != nil", deny, encodes},
 	{wire, "Sign", "err != nil (2)", deny, signs},
 	{wire, "Sign", "err != nil (3)", deny, signs},
+	{wire, "VerifyBy", "!trusted", deny, "without trust there is no key, and by none the library verifies nothing, with the same error"},
 	{wire, "VerifyBy", "err != nil (4)", deny, "what cannot be decoded has no epoch, and is refused for that with the same error"},
 	{wire, "OpenReport", "err != nil (3)", deny, "what cannot be decoded answers no challenge, which is asked next"},
 	{wire, "SignReport", "err != nil", deny, encodes},
