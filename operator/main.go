@@ -65,6 +65,7 @@ type settings struct {
 	allowedImages string
 	allowedNames  string
 	assignsIDs    bool
+	tracing       string
 	upgrades      upgradeSettings
 }
 
@@ -99,6 +100,7 @@ func parse(args []string) (settings, error) {
 	f.StringVar(&s.allowedImages, "allowed-images", "", "repositories of images that groups may run, comma-separated; one that ends in / stands for all below it; empty means any")
 	f.StringVar(&s.allowedNames, "allowed-dns-suffixes", "", "domains in which groups may publish names, comma-separated; {namespace} stands for that of the group; empty means any")
 	f.BoolVar(&s.assignsIDs, "platform-assigns-ids", false, "name no user and no group in pods: the platform assigns them, as OpenShift does")
+	f.StringVar(&s.tracing, "tracing-endpoint", "", "URL of a collector of OpenTelemetry that takes a trace of each failover, over HTTP, such as http://collector.monitoring:4318; empty sends none")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
 	s.upgrades.flags(f)
 	f.StringVar(&s.logFormat, "log-format", "json", "json or text")
@@ -228,6 +230,9 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger, term *leading.Term) er
 	}
 	if err := mgr.Add(signing.Collector{Keys: keys, Namespaces: elements(s.watchNamespaces), Log: log}); err != nil {
 		return fmt.Errorf("add collector of keys: %w", err)
+	}
+	if err := addTraces(mgr, s, log); err != nil {
+		return fmt.Errorf("add what sends traces: %w", err)
 	}
 	if err := addEscrow(mgr, s, loops, own, log); err != nil {
 		return fmt.Errorf("add escrow listener: %w", err)
