@@ -12,8 +12,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -43,6 +45,22 @@ func fleetNames(n int) (names []string) {
 		names = append(names, "suite-pace-"+string(rune('a'+i)))
 	}
 	return names
+}
+
+// manyGroups is from how many groups on two processors have no rest left: a site at rest takes some 5 % of one.
+const manyGroups = 6
+
+// fleetSpec is that of one group. With many of them it is asked half as often, and has twice the time: turns are what is tested here, not how
+// soon a site is missed.
+func fleetSpec(name string, n int) v1alpha1.MysqlFailoverGroupSpec {
+	spec := stage.DefaultSpec(name)
+	spec.Failover.OnDivergence = v1alpha1.DivergenceReclone // so that nobody has to decide of a site that comes back
+	if n >= manyGroups {
+		spec.Failover.PollInterval = metav1.Duration{Duration: 4 * time.Second}
+		spec.Sidecar.PeerCheckInterval = metav1.Duration{Duration: 4 * time.Second}
+		spec.Sidecar.LeaseTimeout = metav1.Duration{Duration: 40 * time.Second}
+	}
+	return spec
 }
 
 // checkout is the directory of the version before: as it was named, or one that is made of a commit and goes with the test.

@@ -67,9 +67,7 @@ func fleetUnderTest(t *testing.T, n int) *fleet {
 		var fresher []*stage.Group
 		for _, name := range batch {
 			g := fresh(t, name, name, lab.Namespace)
-			spec := stage.DefaultSpec(name)
-			spec.Failover.OnDivergence = v1alpha1.DivergenceReclone // so that nobody has to decide of a site that comes back
-			g = ownGroup(t, g, spec)
+			g = ownGroup(t, g, fleetSpec(name, n))
 			// All groups together have the load of one: more would make the machine what fails.
 			g.WriterArgs = []string{fmt.Sprintf("--rate=%d", max(10, 200/n))}
 			g.ProbeArgs = []string{fmt.Sprintf("--rate=%d", max(10, 100/n)), fmt.Sprintf("--refused-rate=%d", max(10, 40/n))}
