@@ -31,7 +31,7 @@ func recorded(epochs ...int64) *v1alpha1.MysqlFailoverGroup {
 	g := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", UID: "uid-1"}}
 	for _, epoch := range epochs {
 		g.Status.Failovers = append(g.Status.Failovers, v1alpha1.FailoverRecord{
-			Epoch: epoch, Kind: v1alpha1.FailoverEmergency, From: "east", To: "west", Reason: "ActiveSiteUnreachable",
+			Epoch: epoch, Kind: v1alpha1.FailoverEmergency, From: "east", To: "west", Reason: v1alpha1.ReasonActiveSiteSilent,
 			DetectedAt: metav1.NewMicroTime(noon), StartedAt: metav1.NewMicroTime(noon.Add(2 * time.Second)), OpenedAt: metav1.NewMicroTime(noon.Add(23 * time.Second)),
 			Timeline:         []v1alpha1.TimelineEntry{{Step: "detected"}, {Step: "decided", Millis: 2000}, {Step: "gatePassed", Millis: 22500}, {Step: "opened", Millis: 23000}},
 			Evidence:         []string{"the lease of east is over"},
@@ -139,7 +139,7 @@ func TestAFailoverIsOneTrace(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]any{
 		"k8s.namespace.name": "shop", "mfg.group": "orders", "mfg.epoch": int64(7), "mfg.kind": "Emergency", "mfg.from": "east", "mfg.to": "west",
-		"mfg.reason": "ActiveSiteUnreachable", "mfg.lost_transactions": int64(3), "mfg.loss_exact": false, "mfg.evidence": "the lease of east is over",
+		"mfg.reason": "ActiveSiteSilent", "mfg.lost_transactions": int64(3), "mfg.loss_exact": false, "mfg.evidence": "the lease of east is over",
 	}, valuesOf(spans[0].Attributes)); diff != "" {
 		t.Errorf("attributes (-want +got):\n%s", diff)
 	}

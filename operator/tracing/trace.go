@@ -48,7 +48,11 @@ func (c change) trace(version string) *tracepb.TracesData {
 	if began.IsZero() {
 		began = r.StartedAt.Time
 	}
-	root := c.span(0, string(r.Kind)+" failover", began, ended)
+	name := string(r.Kind) + " failover"
+	if r.Kind == v1alpha1.FailoverBootstrap {
+		name = string(r.Kind) // nobody was active before
+	}
+	root := c.span(0, name, began, ended)
 	root.Attributes = c.attributes()
 	spans := []*tracepb.Span{root}
 	for i := 1; i < len(r.Timeline) && !r.DetectedAt.IsZero(); i++ {
