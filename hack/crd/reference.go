@@ -20,8 +20,6 @@ func foreignType(field string) (string, bool) {
 		return "list of Toleration", true
 	case "resources":
 		return "ResourceRequirements", true
-	case "topologySpreadConstraints":
-		return "list of TopologySpreadConstraint", true
 	case "imagePullSecrets":
 		return "list of LocalObjectReference", true
 	case "conditions":

@@ -22,9 +22,9 @@ func TestWhatAGroupAddsToItsPods(t *testing.T) {
 		spec.PriorityClassName = "databases"
 		spec.PodLabels = map[string]string{"team": "payments"}
 		spec.PodAnnotations = map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
-		spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{
-			{MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule},
-			{MaxSkew: 2, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "payments"}}},
+		spec.TopologySpreadConstraints = []v1alpha1.TopologySpread{
+			{TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule},
+			{TopologyKey: corev1.LabelHostname, MaxSkew: 2, WhenUnsatisfiable: corev1.ScheduleAnyway},
 		}
 	})
 	site := in.Group.Spec.Sites[0]
@@ -40,17 +40,12 @@ func TestWhatAGroupAddsToItsPods(t *testing.T) {
 	if diff := cmp.Diff(before.Spec.Selector, d.Spec.Selector); diff != "" {
 		t.Errorf("a selector cannot change (-want +got):\n%s", diff)
 	}
-	want := []metav1.LabelSelector{
-		{MatchLabels: map[string]string{v1alpha1.LabelName: v1alpha1.NameMySQL, v1alpha1.LabelGroup: in.Group.Name}},
-		{MatchLabels: map[string]string{"team": "payments"}},
-	}
-	for i, c := range template.Spec.TopologySpreadConstraints {
-		if diff := cmp.Diff(want[i], *c.LabelSelector); diff != "" {
-			t.Errorf("constraint %d counts (-want +got):\n%s", i, diff)
-		}
-	}
-	if in.Group.Spec.TopologySpreadConstraints[0].LabelSelector != nil {
-		t.Error("the specification was changed")
+	pods := &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelName: v1alpha1.NameMySQL, v1alpha1.LabelGroup: in.Group.Name}}
+	if diff := cmp.Diff([]corev1.TopologySpreadConstraint{
+		{TopologyKey: corev1.LabelTopologyZone, MaxSkew: 1, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: pods},
+		{TopologyKey: corev1.LabelHostname, MaxSkew: 2, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: pods},
+	}, template.Spec.TopologySpreadConstraints); diff != "" {
+		t.Errorf("constraints (-want +got):\n%s", diff)
 	}
 	if d.Annotations[v1alpha1.AnnotationSpecHash] == before.Annotations[v1alpha1.AnnotationSpecHash] {
 		t.Error("the pod would not be replaced")

@@ -106,15 +106,14 @@ func PodSecurity(install Install) *corev1.PodSecurityContext {
 	return context
 }
 
-// spread has a constraint that names no pods count those of MySQL of the group. Kubernetes would count none.
+// spread counts the pods of MySQL of the group and no others.
 func spread(in Input) []corev1.TopologySpreadConstraint {
 	var all []corev1.TopologySpreadConstraint
 	for _, c := range in.Group.Spec.TopologySpreadConstraints {
-		c = *c.DeepCopy()
-		if c.LabelSelector == nil {
-			c.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelName: v1alpha1.NameMySQL, v1alpha1.LabelGroup: in.Group.Name}}
-		}
-		all = append(all, c)
+		all = append(all, corev1.TopologySpreadConstraint{
+			TopologyKey: c.TopologyKey, MaxSkew: max(c.MaxSkew, 1), WhenUnsatisfiable: c.WhenUnsatisfiable,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelName: v1alpha1.NameMySQL, v1alpha1.LabelGroup: in.Group.Name}},
+		})
 	}
 	return all
 }
