@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
-	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
@@ -39,8 +37,8 @@ type Options struct {
 	Endpoint string
 	// Version is that of the operator.
 	Version string
-	// Cache tells of groups that change.
-	Cache cache.Cache
+	// Watch tells of each change of a group, one after the other, until stop is called.
+	Watch func(ctx context.Context, changed func(before, now *v1alpha1.MysqlFailoverGroup)) (stop func(), err error)
 	Log   *slog.Logger
 }
 
@@ -70,15 +68,11 @@ func (e *Exporter) NeedLeaderElection() bool { return true }
 // Start listens and sends until the context ends. It is a manager's Runnable. A record that was there at the start was sent by who led then, or
 // never is.
 func (e *Exporter) Start(ctx context.Context) error {
-	informer, err := e.Cache.GetInformer(ctx, &v1alpha1.MysqlFailoverGroup{})
+	stop, err := e.Watch(ctx, e.changed)
 	if err != nil {
 		return fmt.Errorf("watch groups for traces: %w", err)
 	}
-	handle, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{UpdateFunc: e.updated})
-	if err != nil {
-		return fmt.Errorf("watch groups for traces: %w", err)
-	}
-	defer func() { _ = informer.RemoveEventHandler(handle) }()
+	defer stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -89,14 +83,12 @@ func (e *Exporter) Start(ctx context.Context) error {
 	}
 }
 
-// updated waits for nobody.
-func (e *Exporter) updated(before, now any) {
-	old, is := before.(*v1alpha1.MysqlFailoverGroup)
-	group, also := now.(*v1alpha1.MysqlFailoverGroup)
-	if !is || !also || old.UID != group.UID {
+// changed waits for nobody.
+func (e *Exporter) changed(before, now *v1alpha1.MysqlFailoverGroup) {
+	if before.UID != now.UID {
 		return
 	}
-	for _, c := range news(old, group) {
+	for _, c := range news(before, now) {
 		select {
 		case e.queue <- c:
 		default:

@@ -105,7 +105,7 @@ type step struct {
 func TestAFailoverIsOneTrace(t *testing.T) {
 	c := newCollector(t)
 	e := exporter(t, c.URL)
-	e.updated(recorded(6), recorded(7, 6))
+	e.changed(recorded(6), recorded(7, 6))
 	drain(t, e)
 	data := c.one(t)
 	resource := data.ResourceSpans[0]
@@ -144,7 +144,7 @@ func TestAFailoverIsOneTrace(t *testing.T) {
 		t.Errorf("attributes (-want +got):\n%s", diff)
 	}
 	// Another operator that sends the same record sends the same trace.
-	e.updated(recorded(6), recorded(7, 6))
+	e.changed(recorded(6), recorded(7, 6))
 	drain(t, e)
 	if again := c.one(t); !proto.Equal(data, again) {
 		t.Errorf("the same record is another trace: %s", hex.EncodeToString(again.ResourceSpans[0].ScopeSpans[0].Spans[0].TraceId))
@@ -191,9 +191,35 @@ func TestWhatIsNews(t *testing.T) {
 	e := exporter(t, "http://127.0.0.1:9")
 	other := recorded(7)
 	other.UID = "uid-2"
-	e.updated(recorded(6), other)
+	e.changed(recorded(6), other)
 	if len(e.queue) > 0 {
 		t.Error("a group of the same name that was made anew has had a failover of the former one")
+	}
+}
+
+// Start hears of what is watched, sends it, and lets go of the watch when it ends.
+func TestStartSendsWhatIsWatched(t *testing.T) {
+	c := newCollector(t)
+	e := exporter(t, c.URL)
+	watched, stopped := make(chan func(before, now *v1alpha1.MysqlFailoverGroup), 1), make(chan struct{})
+	e.Watch = func(_ context.Context, changed func(before, now *v1alpha1.MysqlFailoverGroup)) (func(), error) {
+		watched <- changed
+		return func() { close(stopped) }, nil
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- e.Start(ctx) }()
+	(<-watched)(recorded(6), recorded(7, 6))
+	if data := c.one(t); len(data.ResourceSpans) != 1 {
+		t.Errorf("%v", data)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	<-stopped
+	if !e.NeedLeaderElection() {
+		t.Error("two operators would send what one has recorded")
 	}
 }
 
@@ -221,7 +247,7 @@ func TestACollectorThatHangsHoldsNobodyUp(t *testing.T) {
 	dropped := testutil.ToFloat64(seriesTraces.WithLabelValues("dropped"))
 	began := time.Now()
 	for epoch := range int64(queued + 7) {
-		e.updated(recorded(epoch), recorded(epoch+1))
+		e.changed(recorded(epoch), recorded(epoch+1))
 	}
 	if took := time.Since(began); took > sendTimeout/2 {
 		t.Errorf("telling took %s", took)
