@@ -28,6 +28,8 @@ CASE ?=
 MERGE ?=
 POINTS ?=
 CACHES ?=
+GROUPS ?=
+FROM ?=
 
 .PHONY: help
 help: ## List the targets
@@ -72,8 +74,8 @@ test-backup-lab: build ## Every story of backups on the lab, those too that are 
 	@go -C e2e test -tags lab,long -v -count=1 -timeout 60m -run 'Backup' ./suites/
 
 .PHONY: test-upgrade-lab
-test-upgrade-lab: build ## The pods of another version of the operator reach three groups under load one after the other, there and back, about 40 minutes, FROM=path comes from a checkout of an older commit (root, Debian)
-	@MFG_UPGRADE_FROM='$(abspath $(FROM))' go -C e2e test -tags lab,long -v -count=1 -timeout 120m -run 'TestUpgradeAtLeisure$$' ./suites/
+test-upgrade-lab: build ## The pods of another version of the operator reach groups under load one after the other, there and back, GROUPS=3 about 40 minutes, FROM=commit or FROM=path comes from an older one (root, Debian)
+	@MFG_UPGRADE_FROM='$(if $(wildcard $(FROM)),$(abspath $(FROM)),$(FROM))' MFG_UPGRADE_GROUPS='$(GROUPS)' go -C e2e test -tags lab,long -v -count=1 -timeout 300m -run 'TestUpgradeAtLeisure$$' ./suites/
 
 .PHONY: test-archive-lab
 test-archive-lab: build ## Every story of the archive of binary logs on the lab, about an hour, ONLY=word plays those whose names have it, AWAY=10m is how long the bucket is away (root, Debian)

@@ -80,6 +80,7 @@ var layout = map[string]rule{
 	"operator/rollout":                {pure: true, own: []string{"api/v1alpha1", "api/wire"}},
 	"operator/upgrade":                {pure: true, own: []string{"api/pace"}},
 	"operator/upgrade/turns":          {own: []string{"operator/upgrade", "operator/report", "api/pace", "api/v1alpha1"}},
+	"operator/tracing":                {own: []string{"operator/report", "api/v1alpha1"}},
 	"operator/secure":                 {pure: true, own: []string{"api/v1alpha1"}},
 	"operator/restore":                {pure: true, own: []string{"operator/report/conditions", "api/v1alpha1", "api/wire"}},
 	"operator/render":                 {pure: true, own: []string{"api/v1alpha1", "api/wire"}},

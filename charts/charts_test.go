@@ -128,6 +128,7 @@ imagePullSecrets: [{name: pull}]
 serviceAccount: {annotations: {example.org/a: b}}
 nodeTaints: {enabled: true}
 logging: {level: debug}
+tracing: {endpoint: "http://collector.monitoring:4318"}
 auxiliary: {statusAuthorization: true, escrowTLS: {enabled: true, existingSecret: mfg-escrow-tls}}
 monitoring: {rules: {enabled: true, labels: {release: prometheus}, excludeRules: [MysqlFailoverGroupEncryptionIncomplete]},
   serviceMonitor: {enabled: true, labels: {release: prometheus}, interval: 15s}, podMonitor: {enabled: true, labels: {release: prometheus}, interval: 20s}}
@@ -181,6 +182,10 @@ encryptionAtRest: {enabled: true, coverage: {binaryLog: false}, keyring: {retain
 dns: {name: billing.example.org, ttlSeconds: 10}
 taints: {enabled: true}
 maxReadLag: 30s
+priorityClassName: databases
+topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}]
+podLabels: {team: money}
+podAnnotations: {example.org/notes: ledger}
 deletionPolicy: Delete
 `
 

@@ -5,6 +5,7 @@
 package charts_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,6 +76,10 @@ func TestThePlatformMayAssignUsers(t *testing.T) {
 		context := only[appsv1.Deployment](t, objects(t, render(t, operatorChart, values))).Spec.Template.Spec.SecurityContext
 		if got := context.RunAsUser != nil || context.RunAsGroup != nil; got != want || context.RunAsNonRoot == nil || !*context.RunAsNonRoot {
 			t.Errorf("%s: %+v", values, context)
+		}
+		args := only[appsv1.Deployment](t, objects(t, render(t, operatorChart, values))).Spec.Template.Spec.Containers[0].Args
+		if told := slices.Contains(args, "--platform-assigns-ids=true"); told == want {
+			t.Errorf("%s: the operator is told to name no users in pods of MySQL: %t", values, told)
 		}
 	}
 }

@@ -64,6 +64,8 @@ type settings struct {
 	holder        string
 	allowedImages string
 	allowedNames  string
+	assignsIDs    bool
+	tracing       string
 	upgrades      upgradeSettings
 }
 
@@ -97,6 +99,8 @@ func parse(args []string) (settings, error) {
 	f.StringVar(&s.namespace, "namespace", ownNamespace(), "namespace of the operator, for its Lease and the keys that sign; that of its pod if it is not given")
 	f.StringVar(&s.allowedImages, "allowed-images", "", "repositories of images that groups may run, comma-separated; one that ends in / stands for all below it; empty means any")
 	f.StringVar(&s.allowedNames, "allowed-dns-suffixes", "", "domains in which groups may publish names, comma-separated; {namespace} stands for that of the group; empty means any")
+	f.BoolVar(&s.assignsIDs, "platform-assigns-ids", false, "name no user and no group in pods: the platform assigns them, as OpenShift does")
+	f.StringVar(&s.tracing, "tracing-endpoint", "", "URL of a collector of OpenTelemetry that takes a trace of each failover, over HTTP, such as http://collector.monitoring:4318; empty sends none")
 	f.StringVar(&s.logLevel, "log-level", "info", "debug, info, warn or error")
 	s.upgrades.flags(f)
 	f.StringVar(&s.logFormat, "log-format", "json", "json or text")
@@ -174,7 +178,7 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger, term *leading.Term) er
 	})
 	install := render.Install{
 		SidecarImage: s.sidecarImage, SidecarPullPolicy: corev1.PullPolicy(s.sidecarPullPolicy), OperatorURL: s.auxiliaryURL, EscrowURL: s.escrowURL, EscrowOwn: s.escrowOwn,
-		BackupImage: s.backupImage, BackupPullPolicy: corev1.PullPolicy(s.backupPullPolicy),
+		BackupImage: s.backupImage, BackupPullPolicy: corev1.PullPolicy(s.backupPullPolicy), PlatformAssignsIDs: s.assignsIDs,
 	}
 	turns, err := newTurns(mgr, s, install)
 	if err != nil {
@@ -226,6 +230,9 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger, term *leading.Term) er
 	}
 	if err := mgr.Add(signing.Collector{Keys: keys, Namespaces: elements(s.watchNamespaces), Log: log}); err != nil {
 		return fmt.Errorf("add collector of keys: %w", err)
+	}
+	if err := addTraces(mgr, s, log); err != nil {
+		return fmt.Errorf("add what sends traces: %w", err)
 	}
 	if err := addEscrow(mgr, s, loops, own, log); err != nil {
 		return fmt.Errorf("add escrow listener: %w", err)

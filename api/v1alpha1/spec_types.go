@@ -74,6 +74,38 @@ type MysqlFailoverGroupSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.filter(s, s.role == 'primary-candidate').size() >= 2",message="at least two sites need the role primary-candidate, or there is nowhere to fail over to: add a site or change the role of one",reason=FieldValueInvalid
 	Sites []Site `json:"sites"`
 
+	// priorityClassName is the priority class of the pods of MySQL. It must be there. With one that preempts, the scheduler ends pods of
+	// less priority to make room. Default none.
+	//
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('system-')",message="classes that begin with system- are for what the cluster consists of: make one of your own",reason=FieldValueForbidden
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+	// topologySpreadConstraints spread the pods of MySQL over places, beside the affinity of the sites. Default none.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=topologyKey
+	// +kubebuilder:validation:MaxItems=8
+	TopologySpreadConstraints []TopologySpread `json:"topologySpreadConstraints,omitempty"`
+	// podLabels are more labels of the pods of MySQL, at most 16: none that the operator or Kubernetes gives. Default none.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxProperties=16
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && k.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="a key of podLabels is the name of a label, with a domain or without: correct or remove the others",reason=FieldValueInvalid
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['app.kubernetes.io/component', 'app.kubernetes.io/part-of', 'app.kubernetes.io/version'] || !k.matches('^([^/]*[.])?(mysql-mfg|kubernetes|k8s)[.]io/') && !(k in ['pod-template-hash', 'controller-revision-hash']))",message="pods are found by the labels of mysql-mfg.io, kubernetes.io and k8s.io: remove them, but for app.kubernetes.io/component, part-of and version",reason=FieldValueForbidden
+	PodLabels map[string]string `json:"podLabels,omitempty"`
+	// podAnnotations are more annotations of the pods of MySQL, at most 16: none of the operator, and none that loosens their confinement.
+	// Default none.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxProperties=16
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && k.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="a key of podAnnotations is the name of an annotation, with a domain or without: correct or remove the others",reason=FieldValueInvalid
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^([^/]*[.])?mysql-mfg[.]io/') && !k.matches('^kubectl[.]kubernetes[.]io/') && !k.matches('^[^/]*(apparmor|seccomp)[.]security[.]'))",message="annotations of mysql-mfg.io and kubectl.kubernetes.io, and profiles of AppArmor and seccomp, are not the group's to give: remove them",reason=FieldValueForbidden
+	PodAnnotations map[string]string `json:"podAnnotations,omitempty"`
+
 	// mysqlConf are settings for the [mysqld] section of my.cnf, name to value; at most 200. Settings that
 	// docs/reference/mysql-conf.md does not have are refused, with the condition SpecRefused. A value is one line of at most 1024 characters. Default none.
 	//
@@ -147,6 +179,28 @@ type MysqlFailoverGroupSpec struct {
 	// +optional
 	// +kubebuilder:default=Retain
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+}
+
+// TopologySpread spreads the pods of MySQL of the group over places: what Kubernetes calls a topology spread constraint, with their labels.
+type TopologySpread struct {
+	// topologyKey is the label of nodes whose values are the places, such as topology.kubernetes.io/zone.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	TopologyKey string `json:"topologyKey"`
+	// maxSkew is by how many pods two places may differ. Default 1, up to 16.
+	//
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16
+	MaxSkew int32 `json:"maxSkew,omitempty"`
+	// whenUnsatisfiable is DoNotSchedule, which leaves a site without a pod, or ScheduleAnyway.
+	//
+	// +required
+	// +kubebuilder:validation:Enum=DoNotSchedule;ScheduleAnyway
+	WhenUnsatisfiable corev1.UnsatisfiableConstraintAction `json:"whenUnsatisfiable"`
 }
 
 // Site is one place that runs one MySQL pod.

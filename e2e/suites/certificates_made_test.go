@@ -50,7 +50,7 @@ func madeGroup(t *testing.T) *stage.Group {
 }
 
 // The operator makes the certificate of a group, and replaces its authority under load: no container is restarted, and clients that
-// read ca.crt while it had both authorities notice nothing.
+// read ca.crt while it had both authorities notice nothing, neither those that stay connected nor those that come.
 func TestTheAuthorityIsReplacedUnderLoad(t *testing.T) {
 	g := madeGroup(t)
 	former, err := g.ReadMadeAuthorities(t.Context())
@@ -76,7 +76,7 @@ func TestTheAuthorityIsReplacedUnderLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := witnesses(t, g)
+	w, clients := witnesses(t, g), watchNewcomers(t, g)
 	at := load.Now()
 	if _, err := g.Await(t.Context(), newAuthority, "the authority to be replaced", func(group *v1alpha1.MysqlFailoverGroup) error {
 		if last := group.Status.LastRequest(v1alpha1.RequestRotateCertificate); last == nil || last.Outcome != v1alpha1.RequestDone {
@@ -86,6 +86,7 @@ func TestTheAuthorityIsReplacedUnderLoad(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	clients.end(t)
 	v, testimony := judge(t, w, at)
 	undisturbed(t, v, testimony)
 	if len(v.Missing) > 0 || v.Lost > 0 {

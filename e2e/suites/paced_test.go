@@ -23,15 +23,8 @@ import (
 	"github.com/mysql-mfg/mfg/e2e/writer/load"
 )
 
-const (
-	// anotherTag is that of the second version's images.
-	anotherTag = "another"
-	// allRolled is how long three groups may take to be given their new pods, a failover in the middle.
-	allRolled = 25 * time.Minute
-)
-
-// Each group has a namespace of its own, of the same name. In this order they have their turn.
-var pacedGroups = []string{"suite-pace-a", "suite-pace-b", "suite-pace-c"}
+// anotherTag is that of the second version's images.
+const anotherTag = "another"
 
 // waiting is what the story reads of `kubectl mfg upgrade status`.
 type waiting struct {
@@ -50,23 +43,45 @@ type fleet struct {
 	witnesses map[string]*stage.Witnesses
 }
 
-// fleetUnderTest are three groups that are whole, of the version that runs.
-func fleetUnderTest(t *testing.T) *fleet {
+// names are those of the groups, each in a namespace of the same name, in the order of their turns.
+func (f *fleet) names() (all []string) {
+	for _, g := range f.groups {
+		all = append(all, g.Name)
+	}
+	return all
+}
+
+// allRolled is how long the groups may take to be given their new pods, a failover and the clones after it in the middle.
+func (f *fleet) allRolled() time.Duration {
+	return 10*time.Minute + time.Duration(len(f.groups))*4*time.Minute
+}
+
+// atOnce is how many groups are brought up beside each other: each initialises three servers, and the machine has two processors.
+const atOnce = 2
+
+// fleetUnderTest are groups that are whole, of the version that runs.
+func fleetUnderTest(t *testing.T, n int) *fleet {
 	t.Helper()
 	f := &fleet{witnesses: map[string]*stage.Witnesses{}}
-	for _, name := range pacedGroups {
-		g := fresh(t, name, name, lab.Namespace)
-		spec := stage.DefaultSpec(name)
-		spec.Failover.OnDivergence = v1alpha1.DivergenceReclone // so that nobody has to decide of a site that comes back
-		f.groups = append(f.groups, ownGroup(t, g, spec))
-	}
-	for _, g := range f.groups {
-		if _, err := g.AwaitReady(t.Context(), 2*bringUp); err != nil {
-			t.Fatal(err)
+	for batch := range slices.Chunk(fleetNames(n), atOnce) {
+		var fresher []*stage.Group
+		for _, name := range batch {
+			g := fresh(t, name, name, lab.Namespace)
+			g = ownGroup(t, g, fleetSpec(name, n))
+			// All groups together have the load of one: more would make the machine what fails.
+			g.WriterArgs = []string{fmt.Sprintf("--rate=%d", max(10, 200/n))}
+			g.ProbeArgs = []string{fmt.Sprintf("--rate=%d", max(10, 100/n)), fmt.Sprintf("--refused-rate=%d", max(10, 40/n))}
+			fresher = append(fresher, g)
 		}
-		if _, err := g.Await(t.Context(), rolling, g.Name+" to stand still", stage.NotUpdated); err != nil {
-			t.Fatal(err)
+		for _, g := range fresher {
+			if _, err := g.AwaitReady(t.Context(), 2*bringUp); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := g.Await(t.Context(), rolling, g.Name+" to stand still", stage.NotUpdated); err != nil {
+				t.Fatal(err)
+			}
 		}
+		f.groups = append(f.groups, fresher...)
 	}
 	return f
 }
@@ -86,7 +101,7 @@ func (f *fleet) load(t *testing.T) {
 // complete waits until all groups have their new pods and nobody has the turn.
 func (f *fleet) complete(t *testing.T) {
 	t.Helper()
-	if err := stage.Poll(t.Context(), allRolled, "all groups to have their new pods", func(ctx context.Context) error {
+	if err := stage.Poll(t.Context(), f.allRolled(), "all groups to have their new pods", func(ctx context.Context) error {
 		lease, err := turnLease(ctx)
 		if err != nil {
 			return err
@@ -97,19 +112,23 @@ func (f *fleet) complete(t *testing.T) {
 		if h := lease.Spec.HolderIdentity; h != nil && *h != "" {
 			return fmt.Errorf("%s has the turn", *h)
 		}
-		for _, g := range f.groups {
-			group, err := g.Get(ctx)
-			if err != nil {
-				return err
-			}
-			if err := stage.NotUpdated(group); err != nil {
-				return fmt.Errorf("%s: %w", g.Name, err)
-			}
-		}
-		return nil
+		return f.allUpdated(ctx)
 	}); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func (f *fleet) allUpdated(ctx context.Context) error {
+	for _, g := range f.groups {
+		group, err := g.Get(ctx)
+		if err != nil {
+			return err
+		}
+		if err := stage.NotUpdated(group); err != nil {
+			return fmt.Errorf("%s: %w", g.Name, err)
+		}
+	}
+	return nil
 }
 
 func turnLease(ctx context.Context) (*coordinationv1.Lease, error) {
@@ -123,8 +142,16 @@ func turnLease(ctx context.Context) (*coordinationv1.Lease, error) {
 func (f *fleet) nothingOfThemLost(t *testing.T, at time.Duration) {
 	t.Helper()
 	for _, g := range f.groups {
-		v, _ := judge(t, f.witnesses[g.Name], at)
-		checkLoss(t, g, v)
+		v, testimony := judge(t, f.witnesses[g.Name], at)
+		// Its old active site was cloned anew: its rows are gone, its kept logs are not.
+		if err := v.CheckKeptLoss(testimony); err != nil {
+			t.Errorf("%s: %v", g.Name, err)
+		}
+		for _, r := range v.Records {
+			if r.To == "south" {
+				t.Errorf("%s: south is dr-only and was promoted", g.Name)
+			}
+		}
 		unplanned := slices.ContainsFunc(v.Records, func(r v1alpha1.FailoverRecord) bool { return r.Kind != v1alpha1.FailoverPlanned })
 		if !unplanned && (len(v.Missing) > 0 || v.Lost > 0) {
 			t.Errorf("%s: %d acknowledged rows are missing, %d reported lost", g.Name, len(v.Missing), v.Lost)
@@ -143,12 +170,15 @@ func stays(t *testing.T, r *rolls, d time.Duration, groups ...string) {
 	}
 }
 
-// Three groups under load are given the pods of another version of the operator, one after the other; in the middle of the first one's turn the
-// node of all active sites is cut off. Then back to the version before, held up by a pause and a pin on the way. With MFG_UPGRADE_FROM, the
-// path of a checkout of an older commit, that one is the version before.
+// Groups under load, three or as many as MFG_UPGRADE_GROUPS says, are given the pods of another version of the operator, one after the other; in the middle of the
+// first one's turn the node of all active sites is cut off. Then back to the version before: held up by a pause and a pin on the way, or, if
+// that version does not pace, one group after the other by hand, as docs/upgrades.md has it. With MFG_UPGRADE_FROM, a commit or the path of a
+// checkout of one, that one is the version before.
 func TestUpgradeAtLeisure(t *testing.T) {
-	from, fromTag := os.Getenv("MFG_UPGRADE_FROM"), "dev"
-	to, toTag := "", anotherTag
+	n, from := fleetSize(t), checkout(t, os.Getenv("MFG_UPGRADE_FROM"))
+	alone(t)
+	roomFor(t, n)
+	fromTag, toTag := "dev", anotherTag
 	if from != "" {
 		fromTag, toTag = anotherTag, "dev"
 	}
@@ -161,64 +191,111 @@ func TestUpgradeAtLeisure(t *testing.T) {
 		}
 	})
 	paced := map[string]any{"upgrades": map[string]any{"pause": "20s"}}
-	backwards := from == "" || paces(t, from)
+	paces := from == "" || pacesUpgrades(t, from)
 	before := paced
-	if !backwards {
+	if !paces {
 		before = nil // it knows of no such values
 	}
 	if err := lab.InstallVersion(t.Context(), from, fromTag, before); err != nil {
 		t.Fatal(err)
 	}
-	f := fleetUnderTest(t)
+	f := fleetUnderTest(t, n)
+	lab.Say("%d groups run: sites of %s", n, residents(t, f))
 
 	t.Run("there", func(t *testing.T) {
-		f.load(t)
-		r := watchRolls(t)
-		at := load.Now()
-		if err := lab.InstallVersion(t.Context(), to, toTag, paced); err != nil {
-			t.Fatal(err)
-		}
-		r.begun(t, pacedGroups[0])
-		f.cutTheActiveNode(t)
-		f.complete(t)
-		r.end(t, pacedGroups)
-		f.nothingOfThemLost(t, at)
+		f.played(t, func(r *rolls) {
+			if err := lab.InstallVersion(t.Context(), "", toTag, paced); err != nil {
+				t.Fatal(err)
+			}
+			r.begun(t, f.groups[0].Name)
+			f.cutTheActiveNode(t)
+			f.complete(t)
+			// Who is not whole after the failover is passed over until it is.
+			r.end(t, f.groups[0].Name, "")
+		})
 	})
-	if t.Failed() || !backwards {
+	if t.Failed() {
 		return
 	}
 	t.Run("back", func(t *testing.T) {
-		f.load(t)
-		r := watchRolls(t)
-		at := load.Now()
-		if err := lab.InstallVersion(t.Context(), from, fromTag, paced); err != nil {
-			t.Fatal(err)
-		}
-		r.begun(t, pacedGroups[0])
-		plugin(t, "upgrade", "pause", "--yes").want(t, 0, nil)
-		plugin(t, "upgrade", "pause", pacedGroups[1], "-n", pacedGroups[1], "--yes", "--why", "the story").want(t, 0, nil)
-		if _, err := f.groups[0].Await(t.Context(), allRolled, "the first group to be done", stage.NotUpdated); err != nil {
-			t.Fatal(err)
-		}
-		// Longer than the pause between two groups.
-		stays(t, r, time.Minute, pacedGroups[1], pacedGroups[2])
-		plugin(t, "upgrade", "resume", "--yes").want(t, 0, nil)
-		if _, err := f.groups[2].Await(t.Context(), allRolled, "the third group to be done", stage.NotUpdated); err != nil {
-			t.Fatal(err)
-		}
-		stays(t, r, 30*time.Second, pacedGroups[1])
-		var rep waiting
-		plugin(t, "upgrade", "status", "-o", "json").want(t, 0, &rep)
-		i := slices.IndexFunc(rep.Groups, func(g waitingGroup) bool { return g.Name == pacedGroups[1] })
-		if i < 0 || rep.Groups[i].State != "Pinned" || len(rep.Groups[i].Behind) != len(stage.Sites) {
-			t.Errorf("of the pinned group is said %+v", rep)
-		}
-		plugin(t, "upgrade", "resume", pacedGroups[1], "-n", pacedGroups[1], "--yes").want(t, 0, nil)
-		r.begun(t, pacedGroups[1])
-		f.complete(t)
-		r.end(t, []string{pacedGroups[0], pacedGroups[2], pacedGroups[1]})
-		f.nothingOfThemLost(t, at)
+		f.played(t, func(r *rolls) {
+			if !paces {
+				f.backByHand(t, r, from, fromTag)
+				return
+			}
+			if err := lab.InstallVersion(t.Context(), from, fromTag, paced); err != nil {
+				t.Fatal(err)
+			}
+			f.heldUp(t, r)
+		})
 	})
+}
+
+// played tells a story of all groups under load, judges it, and says how long it took.
+func (f *fleet) played(t *testing.T, story func(*rolls)) {
+	t.Helper()
+	f.load(t)
+	r := watchRolls(t, f.names())
+	at, began := load.Now(), time.Now()
+	story(r)
+	lab.Say("%s: %d groups in %s", t.Name(), len(f.groups), time.Since(began).Round(time.Second))
+	f.nothingOfThemLost(t, at)
+}
+
+// heldUp is a campaign in which nobody follows the first group for a while, and the second one is pinned until all others are done.
+func (f *fleet) heldUp(t *testing.T, r *rolls) {
+	t.Helper()
+	names := f.names()
+	first, pinned, others := names[0], names[1], f.groups[2:]
+	r.begun(t, first)
+	plugin(t, "upgrade", "pause", "--yes").want(t, 0, nil)
+	plugin(t, "upgrade", "pause", pinned, "-n", pinned, "--yes", "--why", "the story").want(t, 0, nil)
+	if _, err := f.groups[0].Await(t.Context(), f.allRolled(), "the first group to be done", stage.NotUpdated); err != nil {
+		t.Fatal(err)
+	}
+	// Longer than the pause between two groups.
+	stays(t, r, time.Minute, names[1:]...)
+	plugin(t, "upgrade", "resume", "--yes").want(t, 0, nil)
+	for _, g := range others {
+		if _, err := g.Await(t.Context(), f.allRolled(), g.Name+" to be done", stage.NotUpdated); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stays(t, r, 30*time.Second, pinned)
+	var rep waiting
+	plugin(t, "upgrade", "status", "-o", "json").want(t, 0, &rep)
+	i := slices.IndexFunc(rep.Groups, func(g waitingGroup) bool { return g.Name == pinned })
+	if i < 0 || rep.Groups[i].State != "Pinned" || len(rep.Groups[i].Behind) != len(stage.Sites) {
+		t.Errorf("of the pinned group is said %+v", rep)
+	}
+	plugin(t, "upgrade", "resume", pinned, "-n", pinned, "--yes").want(t, 0, nil)
+	r.begun(t, pinned)
+	f.complete(t)
+	r.end(t, first, pinned)
+}
+
+// backByHand goes back to a version that would roll all groups at once.
+func (f *fleet) backByHand(t *testing.T, r *rolls, from, tag string) {
+	t.Helper()
+	for _, g := range f.groups {
+		plugin(t, "pause", g.Name, "-n", g.Namespace, "--for", "168h", "--yes").want(t, 0, nil)
+	}
+	if err := lab.InstallVersion(t.Context(), from, tag, nil); err != nil {
+		t.Fatal(err)
+	}
+	stays(t, r, time.Minute, f.names()...)
+	for _, g := range f.groups {
+		plugin(t, "resume", g.Name, "-n", g.Namespace, "--yes").want(t, 0, nil)
+		r.begun(t, g.Name)
+		if _, err := g.Await(t.Context(), f.allRolled(), g.Name+" to be done", stage.NotUpdated); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := stage.Poll(t.Context(), rolling, "all groups to have their old pods", f.allUpdated); err != nil {
+		t.Fatal(err)
+	}
+	names := f.names()
+	r.end(t, names[0], names[len(names)-1])
 }
 
 // cutTheActiveNode cuts the node of the active sites off until the role has moved in every group that had it there.
@@ -251,8 +328,8 @@ func (f *fleet) cutTheActiveNode(t *testing.T) {
 	}
 }
 
-// paces says whether the chart of a checkout knows paced upgrades.
-func paces(t *testing.T, repo string) bool {
+// pacesUpgrades says whether the chart of a checkout knows paced upgrades.
+func pacesUpgrades(t *testing.T, repo string) bool {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(repo, "charts", "mfg", "values.yaml"))
 	if err != nil {

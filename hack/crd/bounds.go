@@ -19,10 +19,15 @@ type bound struct {
 // One setting in my.cnf is one line: a line break in a value would add another setting.
 const confValue = `^[^\x00-\x1f\x7f]*$`
 
+// labelValue is what Kubernetes takes as the value of a label.
+const labelValue = `^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`
+
 var groupBounds = []bound{
 	{path: []string{"metadata", "name"}, maxLength: 253},
 	{path: []string{"spec", "mysqlConf", "{}"}, maxLength: 1024, pattern: confValue},
 	{path: []string{"spec", "sites", "[]", "nodeSelector", "{}"}, maxLength: 63},
+	{path: []string{"spec", "podLabels", "{}"}, maxLength: 63, pattern: labelValue},
+	{path: []string{"spec", "podAnnotations", "{}"}, maxLength: 4096},
 	// Kubernetes 1.33 takes an int-or-string for unbounded and refuses the rules about it as too expensive.
 	{path: []string{"spec", "sites", "[]", "storage", "size"}, maxLength: 32, text: true},
 	{path: []string{"spec", "encryptionAtRest", "temporaryFiles", "sizeLimit"}, maxLength: 32, text: true},

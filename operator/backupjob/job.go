@@ -314,13 +314,9 @@ func (p *backupPod) spec() corev1.PodSpec {
 		AutomountServiceAccountToken:  new(false),
 		EnableServiceLinks:            new(false),
 		TerminationGracePeriodSeconds: new(backupGracePeriod),
-		SecurityContext: &corev1.PodSecurityContext{
-			RunAsNonRoot: new(true), RunAsUser: new(render.User), RunAsGroup: new(render.User), FSGroup: new(render.User),
-			FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
-			SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-		},
-		ImagePullSecrets: slices.Clone(p.b.Group.Spec.ImagePullSecrets),
-		InitContainers:   []corev1.Container{install},
+		SecurityContext:               render.PodSecurity(p.b.Install),
+		ImagePullSecrets:              slices.Clone(p.b.Group.Spec.ImagePullSecrets),
+		InitContainers:                []corev1.Container{install},
 		Containers: []corev1.Container{{
 			Name: Container, Image: p.b.Group.Spec.Image, ImagePullPolicy: p.b.Group.Spec.ImagePullPolicy,
 			Command: []string{program, p.command}, Env: []corev1.EnvVar{{Name: wire.EnvBackupConfig, Value: p.config.Text()}},

@@ -61,20 +61,13 @@ func cachePod(in Input, site v1alpha1.Site) corev1.PodSpec {
 		AutomountServiceAccountToken:  new(false),
 		EnableServiceLinks:            new(false),
 		TerminationGracePeriodSeconds: new(cacheGracePeriod),
-		SecurityContext: &corev1.PodSecurityContext{
-			RunAsNonRoot:        new(true),
-			RunAsUser:           new(user),
-			RunAsGroup:          new(user),
-			FSGroup:             new(user),
-			FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
-			SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-		},
-		ImagePullSecrets: slices.Clone(in.Group.Spec.ImagePullSecrets),
-		NodeSelector:     site.NodeSelector,
-		Affinity:         cacheAffinity(in, site),
-		Tolerations:      cacheTolerations(in, site),
-		Containers:       []corev1.Container{cacheContainer(in)},
-		Volumes:          cacheVolumes(in, site),
+		SecurityContext:               PodSecurity(in.Install),
+		ImagePullSecrets:              slices.Clone(in.Group.Spec.ImagePullSecrets),
+		NodeSelector:                  site.NodeSelector,
+		Affinity:                      cacheAffinity(in, site),
+		Tolerations:                   cacheTolerations(in, site),
+		Containers:                    []corev1.Container{cacheContainer(in)},
+		Volumes:                       cacheVolumes(in, site),
 	}
 }
 

@@ -38,8 +38,8 @@ func Deployment(in Input, site v1alpha1.Site) *appsv1.Deployment {
 	}
 	template := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
-			Labels:      labels,
-			Annotations: annotations,
+			Labels:      below(labels, in.Group.Spec.PodLabels),
+			Annotations: below(annotations, in.Group.Spec.PodAnnotations),
 		},
 		Spec: podSpec(in, site),
 	}
@@ -61,6 +61,18 @@ func Deployment(in Input, site v1alpha1.Site) *appsv1.Deployment {
 			Template:                template,
 		},
 	}
+}
+
+// below puts what a person adds to a pod below what the operator needs of it, and never over it: Services, the operator and policies find pods
+// by it. The API server refuses such keys already; a group may be older than that rule.
+func below(own, added map[string]string) map[string]string {
+	all := maps.Clone(own)
+	for key, value := range added {
+		if _, taken := own[key]; !taken {
+			all[key] = value
+		}
+	}
+	return all
 }
 
 // hash is short enough to be read and long enough never to collide. JSON sorts the keys of maps.

@@ -67,18 +67,12 @@ func podSpec(in Input, site v1alpha1.Site) corev1.PodSpec {
 		EnableServiceLinks:            new(false),
 		ShareProcessNamespace:         new(true),
 		TerminationGracePeriodSeconds: new(gracePeriod),
-		SecurityContext: &corev1.PodSecurityContext{
-			RunAsNonRoot:        new(true),
-			RunAsUser:           new(user),
-			RunAsGroup:          new(user),
-			FSGroup:             new(user),
-			FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
-			SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-			Sysctls:             []corev1.Sysctl{{Name: "net.ipv4.ip_local_reserved_ports", Value: reservedPorts}},
-		},
-		ImagePullSecrets: slices.Clone(spec.ImagePullSecrets),
-		NodeSelector:     site.NodeSelector,
-		Affinity:         affinity(in, site),
+		SecurityContext:               mysqlSecurity(in.Install),
+		ImagePullSecrets:              slices.Clone(spec.ImagePullSecrets),
+		PriorityClassName:             spec.PriorityClassName,
+		TopologySpreadConstraints:     spread(in),
+		NodeSelector:                  site.NodeSelector,
+		Affinity:                      affinity(in, site),
 		// The default tolerations of Kubernetes stay: a pod on a dead node is marked for deletion after five minutes, and
 		// its replacement waits for the volume. Nothing about failover depends on it.
 		Tolerations:    append(slices.Clone(site.Tolerations), inactiveToleration(in)),
@@ -86,6 +80,42 @@ func podSpec(in Input, site v1alpha1.Site) corev1.PodSpec {
 		Containers:     append([]corev1.Container{mysqld(in, site)}, archiver(in, site)...),
 		Volumes:        volumes(in, site),
 	}
+}
+
+// mysqlSecurity is PodSecurity for a pod that makes connections from the ports of its network.
+func mysqlSecurity(install Install) *corev1.PodSecurityContext {
+	context := PodSecurity(install)
+	context.Sysctls = []corev1.Sysctl{{Name: "net.ipv4.ip_local_reserved_ports", Value: reservedPorts}}
+	return context
+}
+
+// PodSecurity is that of every pod of a group. A platform that assigns users refuses pods that name one, and gives all containers of a pod the
+// same user, and the volume to its group.
+func PodSecurity(install Install) *corev1.PodSecurityContext {
+	context := &corev1.PodSecurityContext{
+		RunAsNonRoot:        new(true),
+		RunAsUser:           new(user),
+		RunAsGroup:          new(user),
+		FSGroup:             new(user),
+		FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
+		SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+	if install.PlatformAssignsIDs {
+		context.RunAsUser, context.RunAsGroup, context.FSGroup = nil, nil, nil
+	}
+	return context
+}
+
+// spread counts the pods of MySQL of the group and no others.
+func spread(in Input) []corev1.TopologySpreadConstraint {
+	var all []corev1.TopologySpreadConstraint
+	for _, c := range in.Group.Spec.TopologySpreadConstraints {
+		all = append(all, corev1.TopologySpreadConstraint{
+			TopologyKey: c.TopologyKey, MaxSkew: max(c.MaxSkew, 1), WhenUnsatisfiable: c.WhenUnsatisfiable,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelName: v1alpha1.NameMySQL, v1alpha1.LabelGroup: in.Group.Name}},
+		})
+	}
+	return all
 }
 
 // affinity keeps the sites of a group apart where the user says nothing: two sites on one node fail together.

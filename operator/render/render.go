@@ -44,6 +44,8 @@ type Install struct {
 	EscrowURL string
 	// EscrowOwn is true if the operator makes the certificate of that endpoint: its authorities come with the token then.
 	EscrowOwn bool
+	// PlatformAssignsIDs leaves users and groups of all pods to the platform.
+	PlatformAssignsIDs bool
 }
 
 // Host is the name under which the MySQL and the sidecar of a site are reached, and which its certificate must carry.

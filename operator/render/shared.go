@@ -14,7 +14,6 @@ const (
 	BinDir = binDir
 	RunDir = runDir
 	TmpDir = tmpDir
-	User   = user
 	// KeyringLimit is how much room a keyring in memory has.
 	KeyringLimit = keyringLimit
 	// DefaultContainer is the annotation that says whose log people want.

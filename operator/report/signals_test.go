@@ -31,6 +31,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
 	_ "github.com/mysql-mfg/mfg/operator/server"
+	_ "github.com/mysql-mfg/mfg/operator/tracing"
 	_ "github.com/mysql-mfg/mfg/operator/upgrade/turns"
 )
 

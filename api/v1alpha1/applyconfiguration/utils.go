@@ -160,6 +160,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.TLSSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TLSStatus"):
 		return &apiv1alpha1.TLSStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TopologySpread"):
+		return &apiv1alpha1.TopologySpreadApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Transition"):
 		return &apiv1alpha1.TransitionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("UpgradeSite"):

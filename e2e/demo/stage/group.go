@@ -30,6 +30,8 @@ type Group struct {
 	Namespace, Name string
 	// WriterArgs are further flags of the writer behind the Service; the last of two equal flags counts.
 	WriterArgs []string
+	// ProbeArgs are the same of the writers at its pods.
+	ProbeArgs []string
 
 	password string
 	// made is true if the operator makes its certificate.

@@ -102,3 +102,29 @@ func (g *Group) Restarts(ctx context.Context) (sum int32, err error) {
 	}
 	return sum, nil
 }
+
+// SitesMiB is how much memory all processes in the pod of each site hold together, in MiB. Pages that several of them share count for each.
+func (g *Group) SitesMiB(ctx context.Context) (map[string]float64, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	held := map[string]float64{}
+	for _, site := range Sites {
+		pod, err := g.Pod(ctx, site)
+		if err != nil {
+			return nil, err
+		}
+		containers := containerIDs(pod)
+		for _, e := range entries {
+			pid, err := strconv.Atoi(e.Name())
+			if err != nil || !inContainers(pid, containers) {
+				continue
+			}
+			if mib, err := residentOf(pid, e.Name()); err == nil { // one that has ended holds nothing
+				held[site] += mib
+			}
+		}
+	}
+	return held, nil
+}

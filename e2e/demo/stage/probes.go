@@ -171,6 +171,7 @@ func (p *Probes) start(ctx context.Context, proc *probe, id, ip string) error {
 		argv = append(argv, "--tls-ca="+filepath.Join(p.dir, "ca.crt"),
 			"--tls-server-name="+v1alpha1.SiteName(g.Name, proc.site)+"."+g.Namespace+".svc")
 	}
+	argv = append(argv, g.ProbeArgs...)
 	// Not the context of the watch: a probe is to end by itself, in good order.
 	if proc.cmd, err = g.Lab.Command(context.WithoutCancel(ctx), cluster.ClientName, argv...); err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// volumesPerNode is enough for a few groups at a time; RecycleVolumes makes used ones new.
-const volumesPerNode = 8
+// volumesPerNode is enough for ten groups at a time and some more; RecycleVolumes makes used ones new.
+const volumesPerNode = 14
 
 func volumeName(node string, i int) string { return fmt.Sprintf("local-%s-%d", node, i) }
 

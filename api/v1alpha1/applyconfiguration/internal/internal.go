@@ -1078,6 +1078,19 @@ var schemaYAML = typed.YAMLObject(`types:
         map:
           elementType:
             scalar: string
+    - name: podAnnotations
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: podLabels
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: priorityClassName
+      type:
+        scalar: string
     - name: sidecar
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.SidecarSpec
@@ -1096,6 +1109,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: tls
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.TLSSpec
+    - name: topologySpreadConstraints
+      type:
+        list:
+          elementType:
+            namedType: com.github.mysql-mfg.mfg.api.v1alpha1.TopologySpread
+          elementRelationship: associative
+          keys:
+          - topologyKey
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.MysqlFailoverGroupStatus
   map:
     fields:
@@ -1749,6 +1770,19 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: step
       type:
         scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.TopologySpread
+  map:
+    fields:
+    - name: maxSkew
+      type:
+        scalar: numeric
+      default: 1
+    - name: topologyKey
+      type:
+        scalar: string
+    - name: whenUnsatisfiable
+      type:
+        namedType: io.k8s.api.core.v1.UnsatisfiableConstraintAction
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.Transition
   map:
     fields:
@@ -2028,6 +2062,8 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
 - name: io.k8s.api.core.v1.TolerationOperator
+  scalar: string
+- name: io.k8s.api.core.v1.UnsatisfiableConstraintAction
   scalar: string
 - name: io.k8s.api.core.v1.WeightedPodAffinityTerm
   map:

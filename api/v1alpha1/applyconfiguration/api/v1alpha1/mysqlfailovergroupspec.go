@@ -24,6 +24,16 @@ type MysqlFailoverGroupSpecApplyConfiguration struct {
 	// sites are the places that run one MySQL pod each: 2 to 16, at least two of them primary-candidate. The active
 	// site cannot be removed, nor the sites between which the role is moving.
 	Sites []SiteApplyConfiguration `json:"sites,omitempty"`
+	// priorityClassName is the priority class of the pods of MySQL. It must be there. With one that preempts, the scheduler ends pods of
+	// less priority to make room. Default none.
+	PriorityClassName *string `json:"priorityClassName,omitempty"`
+	// topologySpreadConstraints spread the pods of MySQL over places, beside the affinity of the sites. Default none.
+	TopologySpreadConstraints []TopologySpreadApplyConfiguration `json:"topologySpreadConstraints,omitempty"`
+	// podLabels are more labels of the pods of MySQL, at most 16: none that the operator or Kubernetes gives. Default none.
+	PodLabels map[string]string `json:"podLabels,omitempty"`
+	// podAnnotations are more annotations of the pods of MySQL, at most 16: none of the operator, and none that loosens their confinement.
+	// Default none.
+	PodAnnotations map[string]string `json:"podAnnotations,omitempty"`
 	// mysqlConf are settings for the [mysqld] section of my.cnf, name to value; at most 200. Settings that
 	// docs/reference/mysql-conf.md does not have are refused, with the condition SpecRefused. A value is one line of at most 1024 characters. Default none.
 	MysqlConf map[string]string `json:"mysqlConf,omitempty"`
@@ -100,6 +110,55 @@ func (b *MysqlFailoverGroupSpecApplyConfiguration) WithSites(values ...*SiteAppl
 			panic("nil value passed to WithSites")
 		}
 		b.Sites = append(b.Sites, *values[i])
+	}
+	return b
+}
+
+// WithPriorityClassName sets the PriorityClassName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PriorityClassName field is set to the value of the last call.
+func (b *MysqlFailoverGroupSpecApplyConfiguration) WithPriorityClassName(value string) *MysqlFailoverGroupSpecApplyConfiguration {
+	b.PriorityClassName = &value
+	return b
+}
+
+// WithTopologySpreadConstraints adds the given value to the TopologySpreadConstraints field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the TopologySpreadConstraints field.
+func (b *MysqlFailoverGroupSpecApplyConfiguration) WithTopologySpreadConstraints(values ...*TopologySpreadApplyConfiguration) *MysqlFailoverGroupSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithTopologySpreadConstraints")
+		}
+		b.TopologySpreadConstraints = append(b.TopologySpreadConstraints, *values[i])
+	}
+	return b
+}
+
+// WithPodLabels puts the entries into the PodLabels field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, the entries provided by each call will be put on the PodLabels field,
+// overwriting an existing map entries in PodLabels field with the same key.
+func (b *MysqlFailoverGroupSpecApplyConfiguration) WithPodLabels(entries map[string]string) *MysqlFailoverGroupSpecApplyConfiguration {
+	if b.PodLabels == nil && len(entries) > 0 {
+		b.PodLabels = make(map[string]string, len(entries))
+	}
+	for k, v := range entries {
+		b.PodLabels[k] = v
+	}
+	return b
+}
+
+// WithPodAnnotations puts the entries into the PodAnnotations field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, the entries provided by each call will be put on the PodAnnotations field,
+// overwriting an existing map entries in PodAnnotations field with the same key.
+func (b *MysqlFailoverGroupSpecApplyConfiguration) WithPodAnnotations(entries map[string]string) *MysqlFailoverGroupSpecApplyConfiguration {
+	if b.PodAnnotations == nil && len(entries) > 0 {
+		b.PodAnnotations = make(map[string]string, len(entries))
+	}
+	for k, v := range entries {
+		b.PodAnnotations[k] = v
 	}
 	return b
 }
