@@ -3,10 +3,8 @@
 package certificates
 
 import (
-	"bytes"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"strings"
 	"time"
@@ -14,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/chain"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
@@ -22,8 +21,6 @@ const (
 	notice = 14 * 24 * time.Hour
 	// overdue is how long after its time a renewal of the operator's is late.
 	overdue = 24 * time.Hour
-	// mostRead bounds how many certificates of a file are read.
-	mostRead = 64
 )
 
 // judging is the work of one report.
@@ -87,7 +84,7 @@ func (j *judging) secret() {
 		j.found("secret", Fail, fmt.Sprintf("kubectl mfg status %s -n %s", j.Group.Name, j.Group.Namespace), "Secret %s does not exist", j.rep.Secret)
 		return
 	}
-	j.authorities, j.server = read(j.Secret.Data["ca.crt"]), read(j.Secret.Data["tls.crt"])
+	j.authorities, j.server = chain.Read(j.Secret.Data["ca.crt"]), chain.Read(j.Secret.Data["tls.crt"])
 	before := len(j.rep.Findings)
 	if len(j.authorities) == 0 {
 		j.found(Authority, Fail, j.renew(), "ca.crt holds no certificate that can be read")
@@ -96,9 +93,16 @@ func (j *judging) secret() {
 		j.found(Server, Fail, j.renew(), "tls.crt holds no certificate that can be read")
 		return
 	}
-	signer := signerOf(j.server, j.authorities)
+	above := chain.Above(j.server, j.authorities)
+	var signer *x509.Certificate
+	if above != nil {
+		signer = above[len(above)-1]
+	}
 	for _, c := range j.authorities {
 		j.authority(c, signer)
+	}
+	if above != nil && !chain.EndsFirst(above).Equal(signer) {
+		j.time(Authority, rowOf(Authority, "", chain.EndsFirst(above), j.Now)) // one between is not in ca.crt, and ends what it has signed
 	}
 	leaf := j.server[0]
 	row := rowOf(Server, "", leaf, j.Now)
@@ -207,7 +211,7 @@ func (j *judging) site(s Shown) {
 	switch {
 	case j.Now.After(row.NotAfter):
 		j.found(check, Fail, j.renew(), "MySQL shows a certificate that ended at %s", until)
-	case len(j.authorities) > 0 && signerOf(s.Chain, j.authorities) == nil:
+	case len(j.authorities) > 0 && chain.Above(s.Chain, j.authorities) == nil:
 		j.found(check, Fail, j.renew(), "MySQL shows a certificate that no authority in ca.crt has signed; it was signed by %s", s.Chain[0].Issuer)
 	case len(j.server) > 0 && !same:
 		j.found(check, Warn, "wait some minutes; then see TLSReady: kubectl mfg status "+j.Group.Name+" -n "+j.Group.Namespace,
@@ -235,43 +239,4 @@ func (j *judging) escrow() {
 	default:
 		j.found(Escrow, OK, "", "the listener shows a certificate until %s", row.NotAfter.Format(time.DateOnly))
 	}
-}
-
-// signerOf is the authority by which a chain is believed, the youngest if there are several; nil if there is none. Whether something has
-// ended is another question.
-func signerOf(chain, authorities []*x509.Certificate) *x509.Certificate {
-	roots, between := x509.NewCertPool(), x509.NewCertPool()
-	for _, c := range authorities {
-		roots.AddCert(c)
-	}
-	for _, c := range chain[1:] {
-		between.AddCert(c)
-	}
-	var signer *x509.Certificate
-	for _, at := range []time.Time{chain[0].NotBefore.Add(time.Second), chain[0].NotAfter.Add(-time.Second)} {
-		paths, err := chain[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
-		if err != nil {
-			continue
-		}
-		for _, path := range paths {
-			if root := path[len(path)-1]; signer == nil || root.NotBefore.After(signer.NotBefore) {
-				signer = root
-			}
-		}
-	}
-	return signer
-}
-
-// read are the certificates of a file, each once, but those that cannot be read.
-func read(file []byte) (all []*x509.Certificate) {
-	for range mostRead {
-		var block *pem.Block
-		if block, file = pem.Decode(bytes.TrimSpace(file)); block == nil {
-			break
-		}
-		if c, err := x509.ParseCertificate(block.Bytes); err == nil {
-			all = append(all, c)
-		}
-	}
-	return all
 }

@@ -43,7 +43,7 @@ func signed(t *testing.T, by *party, name string, from, to int, names ...string)
 	}
 	serial++
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name}, DNSNames: names, BasicConstraintsValid: true, IsCA: by == nil,
+		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: name}, DNSNames: names, BasicConstraintsValid: true, IsCA: by == nil || name == "between",
 		NotBefore: now.Add(time.Duration(from) * day), NotAfter: now.Add(time.Duration(to) * day),
 	}
 	if by == nil {
@@ -130,6 +130,11 @@ func TestEachProblemIsFound(t *testing.T) {
 		"no authority":   {given, func(w *world) { w.f.Secret.Data["ca.crt"] = nil }, Fail, Authority, Fail, "ca.crt holds no certificate"},
 		"another key":    {given, func(w *world) { w.f.Secret.Data["tls.key"] = signed(t, nil, "x", 0, 1).keyed }, Fail, Server, Fail, "no pair"},
 		"another signer": {given, func(w *world) { w.holds(w.leaf, signed(t, nil, "other", -1, 9)) }, Fail, Server, Fail, "it was signed by CN=first"},
+		"one between ends": {given, func(w *world) {
+			between := signed(t, w.ca, "between", -50, 3)
+			w.holds(signed(t, between, "x", -10, 80, hosts...), w.ca)
+			w.f.Secret.Data["tls.crt"] = append(w.f.Secret.Data["tls.crt"], between.crt...)
+		}, Warn, Authority, Warn, "it ends at 2026-11-28"},
 		"a name is missing": {given, func(w *world) { w.holds(signed(t, w.ca, "x", -1, 80, hosts[0]), w.ca) }, Fail, Server, Fail,
 			"it lacks the name mysql-orders-b.shop.svc"},
 		"it has ended":      {given, func(w *world) { w.holds(signed(t, w.ca, "x", -90, -1, hosts...), w.ca) }, Fail, Server, Fail, "it ended at 2026-11-24"},

@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/mysql-mfg/mfg/internal/chain"
 	"github.com/mysql-mfg/mfg/operator/certs"
 )
 
@@ -89,7 +90,7 @@ func TestUntilWhenACertificateIsGood(t *testing.T) {
 		"no authority":                       {secretOf(join(leaf), nil), leaf.cert.NotAfter, time.Time{}},
 		"rubbish before it":                  {secretOf(append([]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), leaf.pem...), join(root)), leaf.cert.NotAfter, root.cert.NotAfter},
 		"no certificate":                     {secretOf([]byte("x"), join(root)), time.Time{}, time.Time{}},
-		"more than anybody would read of it": {secretOf(join(leaf), append([]byte(strings.Repeat(string(other.pem), mostChecked)), root.pem...)), leaf.cert.NotAfter, time.Time{}},
+		"more than anybody would read of it": {secretOf(join(leaf), append([]byte(strings.Repeat(string(other.pem), chain.MostRead)), root.pem...)), leaf.cert.NotAfter, time.Time{}},
 	} {
 		d := DatesOf(tc.secret, certs.Decision{})
 		if !d.ServerEnds.Equal(tc.ends) || !d.AuthorityEnds.Equal(tc.authority) || !d.ServerRenews.IsZero() || !d.AuthorityRenews.IsZero() {

@@ -134,3 +134,18 @@ func TestTheNextOperatorKnowsWhoOutlivedItsLeaseI9(t *testing.T) {
 		t.Errorf("I9: outlived their lease (-want +got):\n%s", diff)
 	}
 }
+
+// TestWhatTheMonitorSaysStands: an apply that leaves a condition out gives it up, so each that the monitor makes is in every write of its
+// status, and none of the controller's is.
+func TestWhatTheMonitorSaysStands(t *testing.T) {
+	group := &v1alpha1.MysqlFailoverGroup{}
+	group.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionEncryptionReady}}
+	var want []metav1.Condition
+	for _, c := range Conditions(failover.Decision{}, "", someTime) {
+		want = append(want, metav1.Condition{Type: c.Type, Message: "as it stands"})
+	}
+	group.Status.Conditions = append(group.Status.Conditions, want...)
+	if diff := cmp.Diff(want, Of(group, failover.Durable{}, nil).Conditions); diff != "" || len(want) < 7 {
+		t.Errorf("%d are made (-want +got):\n%s", len(want), diff)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,14 +82,11 @@ func phase(durable failover.Durable, all []failover.View) v1alpha1.GroupPhase {
 	return v1alpha1.GroupRunning
 }
 
-// ownConditions are the conditions that the monitor owns.
-var ownConditions = []string{v1alpha1.ConditionReady, v1alpha1.ConditionAvailable, v1alpha1.ConditionDegraded,
-	v1alpha1.ConditionReplicationHealthy, v1alpha1.ConditionFailoverBlocked, v1alpha1.ConditionPaused, v1alpha1.ConditionPlannedBlocked}
-
+// owned are the conditions that the monitor owns: all that Conditions makes.
 func owned(all []metav1.Condition) []metav1.Condition {
 	var out []metav1.Condition
-	for _, kind := range ownConditions {
-		if c := meta.FindStatusCondition(all, kind); c != nil {
+	for _, own := range Conditions(failover.Decision{}, "", time.Time{}) {
+		if c := meta.FindStatusCondition(all, own.Type); c != nil {
 			out = append(out, *c)
 		}
 	}

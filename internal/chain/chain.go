@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package chain says by what a certificate is believed, and until when. The operator tells it in status, the plugin judges by it.
+package chain
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"slices"
+	"time"
+)
+
+// MostRead bounds how many certificates of a file are looked at: a person may put there what he likes.
+const MostRead = 64
+
+// Read are the certificates of a file, but those that cannot be read.
+func Read(file []byte) []*x509.Certificate {
+	var all []*x509.Certificate
+	for range MostRead {
+		var block *pem.Block
+		if block, file = pem.Decode(file); block == nil {
+			break
+		}
+		if c, err := x509.ParseCertificate(block.Bytes); err == nil {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// Above is what the first certificate of a chain is believed by, from the one that signed it to an authority. If there are several ways to
+// believe it, this is the one that stays good for longest: until that is over nobody misses another one. Nil if there is none.
+func Above(chain, authorities []*x509.Certificate) []*x509.Certificate {
+	roots, between := x509.NewCertPool(), x509.NewCertPool()
+	for _, c := range authorities {
+		roots.AddCert(c)
+	}
+	for _, c := range chain[1:] {
+		between.AddCert(c)
+	}
+	var best []*x509.Certificate
+	// Not now: whether something has ended is another question. At both ends: an authority may be younger than what it is asked about.
+	for _, at := range []time.Time{chain[0].NotBefore.Add(time.Second), chain[0].NotAfter.Add(-time.Second)} {
+		found, err := chain[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+		if err != nil {
+			continue
+		}
+		for _, path := range found {
+			above := path[min(1, len(path)-1):] // one that is an authority itself is believed by itself
+			if best == nil || EndsFirst(above).NotAfter.After(EndsFirst(best).NotAfter) {
+				best = above
+			}
+		}
+	}
+	return best
+}
+
+// EndsFirst is the one of a path that ends first.
+func EndsFirst(path []*x509.Certificate) *x509.Certificate {
+	return slices.MinFunc(path, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
+}
