@@ -5,6 +5,8 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 export CGO_ENABLED ?= 0
+# Without it a package is compiled twice: once for what is started here, and once more for what goes into images and releases.
+export GOFLAGS ?= -trimpath
 
 CACHE := $(or $(MFG_CACHE),$(or $(HOME),/root)/.cache/mfg)
 export MFG_CACHE := $(CACHE)
@@ -36,7 +38,7 @@ help: ## List the targets
 ##: the main job
 
 .PHONY: demo
-demo: build ## Fail over on a real cluster on this machine and prove it (root, Debian; the first time compiles Kubernetes)
+demo: bin/lab bin/demo bin/kubectl-mfg ## Fail over on a real cluster on this machine and prove it (root, Debian; the first time compiles Kubernetes)
 	@bin/demo
 
 .PHONY: test
