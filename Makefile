@@ -300,6 +300,8 @@ part-race: $(COUNT)
 # skip themselves in the parts unit and unit-e2e, which name what was skipped.
 ROOT := ./sidecar/agent/ ./e2e/lab/relay/ ./e2e/lab/cluster/ ./e2e/s3test/
 part-root: $(COUNT)
+	@command -v ip >/dev/null && command -v mkfs.ext4 >/dev/null || { echo "installing the Debian packages iproute2, e2fsprogs and mount"; apt-get -qq update && \
+		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends iproute2 e2fsprogs mount >/dev/null; }
 	@$(tests) -no-skip -- -count=1 $(ROOT)
 
 part-helm: $(COUNT) bin/helm bin/promtool
