@@ -132,7 +132,7 @@ func TestKilledNode(t *testing.T) {
 }
 
 // The case for which leases exist: the site is cut off from everybody who could tell it anything, while its clients
-// still reach it. It must stop by itself, before the other site begins.
+// still reach it. It must stop by itself, before the other site begins. What it took meanwhile is lost, and counted.
 func TestCutOffNodeStopsBeforeTheOtherStarts(t *testing.T) {
 	v, testimony := survive(t, story{fault: fault(t, "node-cut")})
 	if v.Margin <= 0 || len(v.Changes) == 0 {
@@ -154,6 +154,7 @@ func TestCutOffNodeStopsBeforeTheOtherStarts(t *testing.T) {
 	if old == 0 || refused == 0 {
 		t.Errorf("the direct writer got %d commits and %d refusals as read-only from %s: it was not there to see the fence", old, refused, v.From)
 	}
+	lostRowsAreCounted(t, v.From)
 }
 
 func TestForceDeletedPod(t *testing.T) {

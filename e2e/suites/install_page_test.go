@@ -16,7 +16,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
+	"github.com/mysql-mfg/mfg/e2e/writer/load"
 )
 
 // What the lab has otherwise than the page: the names of images, which no registry has, the name of the MySQL image, and its zones.
@@ -63,10 +65,10 @@ func clearOwn(t *testing.T, g *stage.Group) {
 }
 
 // docs/install.md is followed from a cluster without the operator to one without it. Another group, of which the page knows
-// nothing, lives through that.
+// nothing, lives through that, and through what comes before: the operator's chart comes and goes, see comesAndGoes.
 func TestInstallPage(t *testing.T) {
 	ctx := t.Context()
-	_, before := whole(t)
+	bystander, before := whole(t)
 	g := &stage.Group{Stage: lab, Namespace: ownNamespace, Name: "orders"}
 	clearOwn(t, g)
 	t.Cleanup(func() {
@@ -81,11 +83,16 @@ func TestInstallPage(t *testing.T) {
 			t.Errorf("clean up: %v", err)
 		}
 	})
-	if _, err := lab.Lab.Helm(ctx, "uninstall", stage.OperatorRelease, "--namespace", stage.OperatorNamespace, "--wait", "--timeout", "2m"); err != nil {
-		t.Fatal(err)
-	}
+	w := witnesses(t, bystander)
+	at := load.Now()
+	comesAndGoes(t, bystander, w)
 
 	onPage(t, "install the operator", false)
+	if _, err := bystander.AwaitReady(ctx, comeBack); err != nil {
+		t.Fatal(err)
+	}
+	v, testimony := judge(t, w, at)
+	undisturbed(t, v, testimony)
 	onPage(t, "make a group", true)
 	if password := onPage(t, "password of root", true); len(password) < 16 {
 		t.Errorf("the password of root is %d characters long", len(password))
@@ -109,12 +116,18 @@ func TestInstallPage(t *testing.T) {
 	if got := uids(t, g, &corev1.PersistentVolumeClaimList{}); len(volumes) == 0 || !maps.Equal(got, volumes) {
 		t.Errorf("volumes before %v, after %v: the page says that they stay", volumes, got)
 	}
-	other := before.DeepCopy()
-	if err := lab.Kube.Get(ctx, client.ObjectKeyFromObject(before), other); err != nil {
+	asBefore(t, before)
+}
+
+// asBefore fails the test if a group has another active site, or another epoch, than it had.
+func asBefore(t *testing.T, before *v1alpha1.MysqlFailoverGroup) {
+	t.Helper()
+	now := before.DeepCopy()
+	if err := lab.Kube.Get(t.Context(), client.ObjectKeyFromObject(before), now); err != nil {
 		t.Fatal(err)
 	}
-	if other.Status.Epoch != before.Status.Epoch || other.Status.ActiveSite != before.Status.ActiveSite {
+	if now.Status.Epoch != before.Status.Epoch || now.Status.ActiveSite != before.Status.ActiveSite {
 		t.Errorf("the other group went from %s under epoch %d to %s under epoch %d",
-			before.Status.ActiveSite, before.Status.Epoch, other.Status.ActiveSite, other.Status.Epoch)
+			before.Status.ActiveSite, before.Status.Epoch, now.Status.ActiveSite, now.Status.Epoch)
 	}
 }

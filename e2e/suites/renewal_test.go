@@ -66,69 +66,67 @@ func everySite(t *testing.T, g *stage.Group, what string, check func(ctx context
 	}
 }
 
-// A renewed certificate is shown by every mysqld without a restart, and no client notices.
-func TestARenewedCertificateIsShown(t *testing.T) {
-	g, _ := whole(t)
-	const asked = "SELECT VALUE FROM performance_schema.tls_channel_status WHERE CHANNEL = 'mysql_main' AND PROPERTY = 'Ssl_server_not_after'"
-	before, shown := runs(t, g), map[string]string{}
-	everySite(t, g, "what each site shows", func(ctx context.Context, site string) error {
-		var err error
-		shown[site], err = g.RootSQL(ctx, site, asked)
-		return err
-	})
-	w := witnesses(t, g)
-	at := load.Now()
-	if err := g.RenewTLS(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	everySite(t, g, "every site to show the renewed certificate", func(ctx context.Context, site string) error {
-		now, err := g.RootSQL(ctx, site, asked)
-		if err == nil && now == shown[site] {
-			err = errors.New("it still shows the former one")
-		}
-		return err
-	})
-	if _, err := g.AwaitReady(t.Context(), comeBack); err != nil {
-		t.Error(err)
-	}
-	if after := runs(t, g); after != before {
-		t.Errorf("containers were restarted:\n%s\nbefore\n%s", after, before)
-	}
-	v, testimony := judge(t, w, at)
-	undisturbed(t, v, testimony)
+// shownByMySQL is the certificate that mysqld of a site shows, by the day on which it ends.
+func shownByMySQL(ctx context.Context, g *stage.Group, site string) (string, error) {
+	return g.RootSQL(ctx, site, "SELECT VALUE FROM performance_schema.tls_channel_status WHERE CHANNEL = 'mysql_main' AND PROPERTY = 'Ssl_server_not_after'")
 }
 
-// A renewed certificate is shown by every cache of either engine without a restart, and no session is lost.
-func TestARenewedCertificateIsShownByCaches(t *testing.T) {
+// A renewed certificate is shown by every mysqld and by every cache of either engine, without a restart: no session is lost, and no
+// client of MySQL notices.
+func TestARenewedCertificateIsShown(t *testing.T) {
 	for _, engine := range []v1alpha1.CacheEngine{v1alpha1.CacheValkey, v1alpha1.CacheDragonfly} {
 		t.Run(string(engine), func(t *testing.T) {
 			g, _ := whole(t)
 			cacheOn(t, g, stage.CacheSpec(engine))
-			pods := func() (all []string) {
-				list, err := g.CachePods(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, p := range list {
-					all = append(all, fmt.Sprintf("%s %s", p.Name, p.UID))
-				}
-				slices.Sort(all)
-				return all
-			}
-			before := pods()
-			w := sessions(t, g, "renewal")
+			before, caches, shown := runs(t, g), cachePods(t, g), map[string]string{}
+			everySite(t, g, "what each site shows", func(ctx context.Context, site string) (err error) {
+				shown[site], err = shownByMySQL(ctx, g, site)
+				return err
+			})
+			w, users := witnesses(t, g), sessions(t, g, "renewal")
+			at := load.Now()
 			if err := g.RenewTLS(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			everySite(t, g, "every site to show the renewed certificate", func(ctx context.Context, site string) error {
+				now, err := shownByMySQL(ctx, g, site)
+				if err == nil && now == shown[site] {
+					err = errors.New("it still shows the former one")
+				}
+				return err
+			})
 			everySite(t, g, "every cache to show the renewed certificate", g.CacheShowsRenewed)
 			cacheHome(t, g, cacheMoves)
-			if after := pods(); !slices.Equal(after, before) {
-				t.Errorf("pods %v, before %v", after, before)
+			if _, err := g.AwaitReady(t.Context(), comeBack); err != nil {
+				t.Error(err)
 			}
-			v, _ := endSessions(t, w)
-			for _, l := range v.Lost {
+			if after := runs(t, g); after != before {
+				t.Errorf("containers were restarted:\n%s\nbefore\n%s", after, before)
+			}
+			if after := cachePods(t, g); !slices.Equal(after, caches) {
+				t.Errorf("pods %v, before %v", after, caches)
+			}
+			kept, _ := endSessions(t, users)
+			for _, l := range kept.Lost {
 				t.Errorf("session %d: write %d was acknowledged, and found was %s", l.Worker, l.Seq, l.Found)
 			}
+			v, testimony := judge(t, w, at)
+			undisturbed(t, v, testimony)
 		})
 	}
+}
+
+// cachePods names every pod of the group's caches.
+func cachePods(t *testing.T, g *stage.Group) []string {
+	t.Helper()
+	list, err := g.CachePods(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, p := range list {
+		all = append(all, fmt.Sprintf("%s %s", p.Name, p.UID))
+	}
+	slices.Sort(all)
+	return all
 }

@@ -49,7 +49,7 @@ func (c *Cluster) valkeyRootfs(ctx context.Context, cache string) (string, error
 		return rootfs, nil
 	}
 	c.say("making the Valkey image of Debian packages")
-	archive, err := debianArchive(ctx)
+	archive, err := c.debianArchive(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -16,8 +16,25 @@ import (
 	"github.com/mysql-mfg/mfg/e2e/lab/image"
 )
 
-// debianArchive finds the archive that apt is set up with.
-func debianArchive(ctx context.Context) (string, error) {
+// debianArchive finds the archive that apt is set up with. On a new machine apt has no lists yet, and knows none.
+func (c *Cluster) debianArchive(ctx context.Context) (string, error) {
+	archive, err := knownArchive(ctx)
+	if err != nil || archive != "" {
+		return archive, err
+	}
+	c.say("refreshing the package lists")
+	if _, err := apt(ctx, "update"); err != nil {
+		return "", fmt.Errorf("refresh package lists: %w", err)
+	}
+	archive, err = knownArchive(ctx)
+	if err == nil && archive == "" {
+		err = errors.New("find the Debian archive: apt is set up with none, and images are made of Debian packages")
+	}
+	return archive, err
+}
+
+// knownArchive is the archive in the lists of apt, "" if there are none.
+func knownArchive(ctx context.Context) (string, error) {
 	out, err := output(ctx, "apt-get", "indextargets", "--format", "$(REPO_URI) $(ORIGIN) $(LABEL)", "Created-By: Packages")
 	if err != nil {
 		return "", fmt.Errorf("find the Debian archive: %w", err)
@@ -27,7 +44,7 @@ func debianArchive(ctx context.Context) (string, error) {
 			return f[0], nil
 		}
 	}
-	return "", errors.New("find the Debian archive: apt knows none (the MySQL image is made of Debian packages); run apt-get update")
+	return "", nil
 }
 
 // mysqlPackages make the MySQL image. A shell and the usual tools are in it for people who
@@ -45,7 +62,7 @@ func (c *Cluster) mysqlImage(ctx context.Context, cache string) (string, error) 
 		return tar, nil
 	}
 	c.say("making the MySQL image of Debian packages")
-	archive, err := debianArchive(ctx)
+	archive, err := c.debianArchive(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -125,12 +125,6 @@ func (c *Cluster) up(ctx context.Context, s *state, o Options) error {
 	if err := os.MkdirAll(s.Cache, 0o755); err != nil {
 		return fmt.Errorf("make cache: %w", err)
 	}
-	if err := c.ensurePackages(ctx); err != nil {
-		return err
-	}
-	if err := c.noteTraces(); err != nil {
-		return err
-	}
 	seed, err := c.provide(ctx, s)
 	if err != nil {
 		return err
@@ -161,12 +155,20 @@ func (c *Cluster) up(ctx context.Context, s *state, o Options) error {
 // provide makes, or finds in the cache, all that a lab is made of: binaries and images. It
 // returns the containerd root that nodes start with.
 func (c *Cluster) provide(ctx context.Context, s *state) (string, error) {
-	// Compiling keeps the processors busy, the packages of MySQL the network.
-	if err := together(
-		func() error { return c.ensureBuilds(ctx, s.Repo, s.Cache) },
-		func() error { _, err := c.mysqlImage(ctx, s.Cache); return err },
-	); err != nil {
-		return "", err
+	// Compiling keeps the processors busy, Debian's packages the network. Where one cannot be had, nobody waits for the other.
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	or := func(err error) error {
+		if err != nil {
+			fail(err)
+		}
+		return err
+	}
+	if together(
+		func() error { return or(c.ensureBuilds(ctx, s.Repo, s.Cache)) },
+		func() error { return or(c.fetchPackages(ctx, s.Cache)) },
+	) != nil {
+		return "", context.Cause(ctx)
 	}
 	tars, err := c.baseImages(ctx, s.Repo, s.Cache)
 	if err != nil {
@@ -177,6 +179,22 @@ func (c *Cluster) provide(ctx context.Context, s *state) (string, error) {
 		return "", err
 	}
 	return seed, pruneCache(s.Cache, time.Now().AddDate(0, 0, -30))
+}
+
+// fetchPackages installs the Debian packages that are missing, and fetches those that images are made of.
+func (c *Cluster) fetchPackages(ctx context.Context, cache string) error {
+	if err := c.ensurePackages(ctx); err != nil {
+		return err
+	}
+	// What a package has made is not the lab's to remove.
+	if err := c.noteTraces(); err != nil {
+		return err
+	}
+	if _, err := c.mysqlImage(ctx, cache); err != nil {
+		return err
+	}
+	_, err := c.valkeyRootfs(ctx, cache)
+	return err
 }
 
 func (c *Cluster) prepareNodes(ctx context.Context, nodes []Endpoint, seed string) error {

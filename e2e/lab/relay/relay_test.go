@@ -25,6 +25,9 @@ func makeWorld(t *testing.T, n int) world {
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces need root")
 	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skip("network namespaces are made with ip, of the Debian package iproute2")
+	}
 	id := fmt.Sprintf("%d%d", n, os.Getpid())
 	w := world{near: "relay-a-" + id, far: "relay-b-" + id, nearDevice: "rla" + id, farDevice: "rlb" + id}
 	run := func(format string, args ...any) {
