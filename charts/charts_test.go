@@ -181,6 +181,7 @@ initFromBackup: {profile: nightly, backup: monday}
 encryptionAtRest: {enabled: true, coverage: {binaryLog: false}, keyring: {retainVersions: 3}}
 dns: {name: billing.example.org, ttlSeconds: 10}
 taints: {enabled: true}
+application: {database: billing, user: app}
 maxReadLag: 30s
 priorityClassName: databases
 topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}]

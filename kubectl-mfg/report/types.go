@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 )
 
 // Version and kinds of the reports. Fields are only added within a version.

@@ -174,6 +174,7 @@ func cloneStatus(g wire.GroupStatus) wire.GroupStatus {
 	for _, s := range g.Sites {
 		s.LagSeconds = clonePointer(s.LagSeconds)
 		s.Behind = clonePointer(s.Behind)
+		s.Volume = clonePointer(s.Volume)
 		sites = append(sites, s)
 	}
 	g.Sites = sites
@@ -205,11 +206,11 @@ func sameStatus(a, b wire.GroupStatus) bool {
 }
 
 func sameSite(a, b wire.SiteStatus) bool {
-	if !samePointer(a.LagSeconds, b.LagSeconds) || !samePointer(a.Behind, b.Behind) {
+	if !samePointer(a.LagSeconds, b.LagSeconds) || !samePointer(a.Behind, b.Behind) || !samePointer(a.Volume, b.Volume) {
 		return false
 	}
-	a.LagSeconds, a.Behind, a.LastSeen = nil, nil, time.Time{}
-	b.LagSeconds, b.Behind, b.LastSeen = nil, nil, time.Time{}
+	a.LagSeconds, a.Behind, a.Volume, a.LastSeen = nil, nil, nil, time.Time{}
+	b.LagSeconds, b.Behind, b.Volume, b.LastSeen = nil, nil, nil, time.Time{}
 	return a == b
 }
 

@@ -209,6 +209,24 @@ func TestSameStatusLooksAtEveryField(t *testing.T) {
 	}
 }
 
+// TestVolumesAreComparedByWhatTheyHold: each poll brings another pointer, and who watches is told only of what changed.
+func TestVolumesAreComparedByWhatTheyHold(t *testing.T) {
+	with := func(used int64) wire.GroupStatus {
+		g := group("orders", "1")
+		g.Sites[0].Volume = &wire.VolumeUse{UsedBytes: used, TotalBytes: 10}
+		return g
+	}
+	base := with(1)
+	if !sameStatus(base, with(1)) || sameStatus(base, with(2)) || sameStatus(base, group("orders", "1")) {
+		t.Error("the same volume is another one, or another one the same")
+	}
+	copied := cloneStatus(base)
+	base.Sites[0].Volume.UsedBytes = 5
+	if copied.Sites[0].Volume.UsedBytes != 1 {
+		t.Error("a poll loop that uses its memory again changes what is shown")
+	}
+}
+
 // TestBoardConcurrent is for the race detector: every reader sees each group's last state.
 func TestBoardConcurrent(t *testing.T) {
 	const groups, rounds, readers = 20, 50, 8
