@@ -26,6 +26,8 @@ const (
 	ReasonCacheMasterSilent Reason = "CacheMasterSilent"
 	// ReasonCacheMasterRestarted: the process of the master ended and began again.
 	ReasonCacheMasterRestarted Reason = "CacheMasterRestarted"
+	// ReasonCacheTargetRestarted: the process that was to become the master, or had just become it, ended and began again.
+	ReasonCacheTargetRestarted Reason = "CacheTargetRestarted"
 	// ReasonCacheTakeOverFailed: the take-over did not end within its budget, so the replica was promoted without the old master.
 	ReasonCacheTakeOverFailed Reason = "CacheTakeOverFailed"
 	// ReasonCacheTargetNotSynced: the cache of the target has not caught up.

@@ -88,11 +88,14 @@ func TestLooksAtMoves(t *testing.T) {
 			want: "as before CacheMoving; route to east; promote east; traffic on east; next 1ms"},
 
 		{name: "the target began again, and another has the data", given: "see east silent; see west run=w2 keys=0; " + emergency + "1s",
-			want: "as before CacheMoving; Emergency east>south Promotion CacheMasterRestarted; route to south; traffic off east; promote south; traffic on south; next 1ms"},
+			want: "as before CacheMoving; Emergency east>south Promotion CacheTargetRestarted; route to south; traffic off east; promote south; traffic on south; next 1ms"},
 		{name: "the target began again, and why keys are lost was known", given: "see east silent; see west run=w2 keys=0; move Emergency east west Promotion CacheMasterSilent 3 w1 1s",
 			want: "as before CacheMoving; Emergency east>south Promotion CacheMasterSilent; route to south; traffic off east; promote south; traffic on south; next 1ms"},
 		{name: "the target began again, and nobody can be the master", given: "see east silent; see south silent; see west run=w2 loading; " + emergency + "1s",
-			want: "not CacheNoMaster; Emergency east>west Promotion CacheMasterRestarted; next 100ms"},
+			want: "not CacheNoMaster; Emergency east>west Promotion CacheTargetRestarted; next 100ms"},
+		{name: "the target began again, and is the master", given: ended + "see west run=w2 keys=0; cut east 1ms; move Planned east west Promotion CacheTargetRestarted 3 w2 1s",
+			want: "as before AsExpected; active west w2; event CacheSessionsLost; record Planned east>west Promotion CacheTargetRestarted; next 1ms",
+			says: "the process of the cache that was to be the master ended", never: "of east ended"},
 		{name: "the first one began again", given: "status active= run=; quit east; see east replica= run=e2; move First - east FirstStart - 3 e1 1s",
 			want: "as before CacheMoving; First >east FirstStart; route to east; promote east; traffic on east; next 1ms"},
 	})

@@ -132,6 +132,7 @@ func lossMessage(t Transition) string {
 	return map[Reason]string{
 		v1alpha1.ReasonCacheMasterSilent:    "the cache of " + t.From + " did not answer, so what that of " + t.To + " had not received is lost",
 		v1alpha1.ReasonCacheMasterRestarted: "the process of the cache of " + t.From + " ended, and what no other cache held is lost",
+		v1alpha1.ReasonCacheTargetRestarted: "the process of the cache that was to be the master ended, and what no other cache held is lost",
 		v1alpha1.ReasonCacheTakeOverFailed:  "the cache of " + t.From + " did not hand over in time, so what that of " + t.To + " had not received is lost",
 	}[t.Reason]
 }
@@ -219,7 +220,7 @@ func targetRestarted(s Snapshot, d Decision, from, to Pod) Decision {
 		t.To = other.Site
 	}
 	if t.Reason == "" && t.Kind != v1alpha1.CacheMoveFirst {
-		t.Method, t.Reason = v1alpha1.CacheByPromotion, v1alpha1.ReasonCacheMasterRestarted
+		t.Method, t.Reason = v1alpha1.CacheByPromotion, v1alpha1.ReasonCacheTargetRestarted
 	}
 	return d.begin(s, t)
 }
