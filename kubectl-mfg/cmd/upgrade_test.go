@@ -162,6 +162,16 @@ func TestUpgradeSettling(t *testing.T) {
 	}
 }
 
+// TestUpgradePinnedInItsTurn: no more pods of it are replaced, and nobody else's yet.
+func TestUpgradePinnedInItsTurn(t *testing.T) {
+	f := campaigning(t)
+	f.groups[1].Annotations[v1alpha1.AnnotationUpgradePin] = "until noon"
+	got := run(t, f, runOptions{}, strings.Fields("upgrade status -n shop -o jsonpath={.groups[1]}")...)
+	if !strings.Contains(got.out, `"Pinned"`) || !strings.Contains(got.out, "until noon; it keeps the turn") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestUpgradeStatusWithLessRights: what may not be seen is said, with what can be done.
 func TestUpgradeStatusWithLessRights(t *testing.T) {
 	f := campaigning(t)

@@ -149,6 +149,8 @@ func (t *turnOf) group(cr *v1alpha1.MysqlFailoverGroup, seen pace.Group, r Upgra
 	}
 	held := pace.WhyNot(seen, t.window, t.now)
 	switch {
+	case r.Turn == seen.Name && seen.Behind && seen.Pinned:
+		return say(UpgradePinned, spoken(cr.Annotations[v1alpha1.AnnotationUpgradePin])+"; it keeps the turn until it has been healthy for the pause")
 	case r.Turn == seen.Name && seen.Behind:
 		return say(UpgradeUnderWay, "still to be replaced: "+strings.Join(g.Behind, ", "))
 	case r.Turn == seen.Name && seen.Why != "":

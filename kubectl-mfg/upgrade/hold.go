@@ -219,7 +219,7 @@ func (op *Hold) pin(ctx context.Context, env cli.Environment, c HoldCluster) (in
 	change := map[string]string{v1alpha1.AnnotationUpgradePin: why}
 	plan := []screen.Line{{Label: "Now", Text: now}, {Label: "After", Text: after}}
 	if turn := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionUpgradePending); turn != nil && turn.Reason == string(v1alpha1.ReasonUpgradeUnderWay) && !op.Resume {
-		plan = append(plan, screen.Line{Label: "Warning", Text: "it has the turn: a pod that is being replaced comes up as the new one, and the next group's turn may begin meanwhile"})
+		plan = append(plan, screen.Line{Label: "Warning", Text: "it has the turn: a pod that is being replaced comes up as the new one, and the group keeps the turn until it is healthy again"})
 	}
 	plan = append(plan, screen.Line{Label: "Undo", Text: undo})
 	rep := op.Report(op.verb(), plan, change)

@@ -33,7 +33,7 @@ func Sort(known Known, l Look) (keep Known, behind bool) {
 	case known.Revision != l.Revision:
 		keep.Asked = l.Changed || known.Asked
 	case known.Asked || known.Template != l.Wants:
-		keep.Template, keep.Asked = known.Template, known.Template != l.Wants || known.Asked
+		keep.Template, keep.Asked = known.Template, true
 	}
 	return keep, !keep.Asked
 }

@@ -62,13 +62,14 @@ func Next(t Turn, groups []pace.Group, p Policy, now time.Time) Turn {
 // goOn looks after the group that has the turn.
 func goOn(t Turn, groups []pace.Group, p Policy, now time.Time) Turn {
 	at := slices.IndexFunc(groups, func(g pace.Group) bool { return g.Name == t.Group })
-	if at < 0 || groups[at].Pinned {
-		// It is gone, or a person holds it where it is.
+	if at < 0 || groups[at].Pinned && t.Stopped != "" {
+		// It is gone, or a person leaves it as it is after a stop.
 		t.Group, t.Began, t.Since = "", time.Time{}, time.Time{}
 		return t
 	}
 	g := groups[at]
-	if !g.Behind && g.Why == "" {
+	// Of a pinned group no more pods are replaced, but one may be right now.
+	if (!g.Behind || g.Pinned) && g.Why == "" {
 		if t.Since.IsZero() {
 			t.Since = now
 		}

@@ -51,11 +51,51 @@ func TestWhoIsNext(t *testing.T) {
 		{"the turn ends before another begins", Turn{Group: "n/b", Began: noon, Since: noon.Add(-time.Hour)}, []pace.Group{behind("n/a"), {Name: "n/b"}}, usual, ""},
 		{"not as long as it is unhealthy", Turn{Group: "n/b", Began: noon, Since: noon.Add(-time.Hour)}, []pace.Group{behind("n/a"), {Name: "n/b", Why: "down"}}, usual, "n/b"},
 		{"a group that is gone has no turn", had("n/b"), []pace.Group{behind("n/a")}, usual, ""},
-		{"nor one that is pinned now", had("n/b"), []pace.Group{behind("n/a"), {Name: "n/b", Behind: true, Pinned: true, Why: "down"}}, usual, ""},
+		{"one that is pinned now keeps it while a pod of it is replaced", had("n/b"), []pace.Group{behind("n/a"), {Name: "n/b", Behind: true, Pinned: true, Why: "down"}}, usual, "n/b"},
+		{"and for the pause", had("n/b"), []pace.Group{behind("n/a"), {Name: "n/b", Behind: true, Pinned: true}}, usual, "n/b"},
+		{"and no longer", Turn{Group: "n/b", Began: noon, Since: noon.Add(-time.Minute)}, []pace.Group{behind("n/a"), {Name: "n/b", Behind: true, Pinned: true}}, usual, ""},
+		{"one that stopped all is let go by its pin", Turn{Group: "n/b", Stopped: "why"}, []pace.Group{behind("n/a"), {Name: "n/b", Behind: true, Pinned: true, Why: "down"}}, usual, ""},
 	} {
 		if got := Next(tc.turn, tc.groups, tc.policy, noon); got.Group != tc.want {
 			t.Errorf("%s: %q has the turn, want %q", tc.name, got.Group, tc.want)
 		}
+	}
+}
+
+// A turn leaves nothing behind, and begins with nothing of the one before.
+func TestATurnFromBeginToEnd(t *testing.T) {
+	groups := []pace.Group{{Name: "n/a", Behind: true}}
+	turn := Next(Turn{Since: noon.Add(-time.Hour)}, groups, usual, noon)
+	if turn != (Turn{Group: "n/a", Began: noon}) {
+		t.Fatalf("%+v", turn)
+	}
+	healthy := []pace.Group{{Name: "n/a"}}
+	if turn = Next(turn, healthy, usual, noon.Add(time.Second)); turn != (Turn{Group: "n/a", Began: noon, Since: noon.Add(time.Second)}) {
+		t.Fatalf("%+v", turn)
+	}
+	for name, groups := range map[string][]pace.Group{"done": healthy, "gone": nil} {
+		if end := Next(turn, groups, usual, noon.Add(2*time.Minute)); end != (Turn{}) {
+			t.Errorf("%s: %+v", name, end)
+		}
+	}
+}
+
+// A healthy group whose pods are not replaced in time stops all, too, and says that. A person who lets it go on in the same moment gives it all of
+// its time again, and what was well before the stop counts for nothing.
+func TestPodsThatAreNotReplaced(t *testing.T) {
+	behind, well, sick := []pace.Group{{Name: "n/a", Behind: true}}, []pace.Group{{Name: "n/a"}}, []pace.Group{{Name: "n/a", Why: "down"}}
+	turn := Next(Turn{Group: "n/a", Began: noon}, behind, usual, noon.Add(30*time.Minute))
+	if !strings.Contains(turn.Stopped, "still to be replaced") {
+		t.Fatalf("%+v", turn)
+	}
+	resumed := turn
+	resumed.Stopped = ""
+	if resumed = Next(resumed, behind, usual, noon.Add(31*time.Minute)); resumed.Stopped != "" || !resumed.Began.Equal(noon.Add(31*time.Minute)) {
+		t.Errorf("%+v", resumed)
+	}
+	turn = Next(turn, well, usual, noon.Add(31*time.Minute))
+	if turn = Next(turn, sick, usual, noon.Add(31*time.Minute+time.Second)); !turn.Since.IsZero() || !turn.Began.IsZero() || turn.Group == "" {
+		t.Errorf("%+v", turn)
 	}
 }
 
@@ -77,6 +117,25 @@ func TestAnUnhealthyGroupStops(t *testing.T) {
 	}
 	if turn.Group != "" || turn.Stopped == "" {
 		t.Errorf("another group begins without a person: %+v", turn)
+	}
+}
+
+// A pin is no way past a pod that does not come up: what is unhealthy for too long stops all, and is then let go.
+func TestAPinnedGroupThatIsNotBack(t *testing.T) {
+	sick := []pace.Group{{Name: "n/a", Behind: true, Pinned: true, Why: "a site is down"}, {Name: "n/b", Behind: true}}
+	turn := Next(Turn{Group: "n/a", Began: noon}, sick, usual, noon.Add(31*time.Minute))
+	if turn.Group != "n/a" || !strings.Contains(turn.Stopped, "a site is down") {
+		t.Fatalf("%+v", turn)
+	}
+	for range 2 {
+		turn = Next(turn, sick, usual, noon.Add(32*time.Minute))
+	}
+	if turn.Group != "" || turn.Stopped == "" {
+		t.Fatalf("%+v", turn)
+	}
+	turn.Stopped = ""
+	if turn = Next(turn, sick, usual, noon.Add(33*time.Minute)); turn.Group != "n/b" {
+		t.Errorf("%+v", turn)
 	}
 }
 
