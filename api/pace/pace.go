@@ -33,10 +33,8 @@ type Group struct {
 // See is a group as the decision sees it; revision names the version that leads.
 func See(g *v1alpha1.MysqlFailoverGroup, revision string) Group {
 	out := Group{Name: g.Namespace + "/" + g.Name, Pinned: g.Annotations[v1alpha1.AnnotationUpgradePin] != "", Why: unhealthy(g)}
-	if text := g.Annotations[v1alpha1.AnnotationUpgradeWindow]; text != "" {
-		window, err := ParseWindow(text)
-		out.Window, out.Closed = window, err != nil
-	}
+	window, err := ParseWindow(g.Annotations[v1alpha1.AnnotationUpgradeWindow])
+	out.Window, out.Closed = window, err != nil
 	u := g.Status.Upgrade
 	if u == nil || u.Revision != revision {
 		// A group in its turn must not be taken for done by what an older version said.

@@ -60,7 +60,11 @@ func TestWhyATurnCannotBegin(t *testing.T) {
 		"a new specification":  {func(g *v1alpha1.MysqlFailoverGroup) { g.Generation++ }, always, "it is not healthy: its specification has just changed"},
 		"it is on its way out": {func(g *v1alpha1.MysqlFailoverGroup) { g.DeletionTimestamp = new(metav1.Now()) }, always, "it is not healthy: it is being deleted"},
 		"seen by another":      {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Upgrade.Revision = "r1" }, always, "it is not healthy: this version of the operator has not looked at it yet"},
-		"seen by nobody":       {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Upgrade = nil }, always, "it is not healthy: this version of the operator has not looked at it yet"},
+		"seen by another, and not ready": {func(g *v1alpha1.MysqlFailoverGroup) {
+			g.Status.Upgrade.Revision = "r1"
+			set(0, metav1.ConditionFalse, "X")(g)
+		}, always, "it is not healthy: the message"},
+		"seen by nobody": {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Upgrade = nil }, always, "it is not healthy: this version of the operator has not looked at it yet"},
 	} {
 		g := waits()
 		tc.change(g)
@@ -73,6 +77,11 @@ func TestWhyATurnCannotBegin(t *testing.T) {
 func TestWhatIsSeenOfAGroup(t *testing.T) {
 	if got := See(waits(), "r2"); !got.Behind || got.Name != "shop/orders" || got.Unseen {
 		t.Errorf("%+v", got)
+	}
+	first := waits()
+	first.Status.Upgrade.Sites = []v1alpha1.UpgradeSite{{Name: "a", Behind: true}, {Name: "b"}}
+	if !See(first, "r2").Behind {
+		t.Error("one old pod is enough, whichever it is")
 	}
 	done := waits()
 	done.Status.Upgrade.Sites[1].Behind = false

@@ -57,11 +57,12 @@ func parseSpan(part string) (Span, error) {
 	default:
 		return s, bad
 	}
-	from, to, ok := strings.Cut(fields[len(fields)-1], "-")
+	from, to, _ := strings.Cut(fields[len(fields)-1], "-")
 	var okFrom, okTo bool
 	s.From, okFrom = minutes(from)
 	s.To, okTo = minutes(to)
-	if !ok || !okFrom || !okTo || s.From == s.To {
+	// One that begins at the end of a day, as 24:00-00:00, might never be open.
+	if !okFrom || !okTo || s.From == s.To || s.From == dayEnds {
 		return s, bad
 	}
 	return s, nil
@@ -87,9 +88,12 @@ func (s *Span) readDays(text string) bool {
 	return true
 }
 
+// dayEnds is 24:00, at which a span may end.
+const dayEnds = 24 * 60
+
 func minutes(text string) (int, bool) {
 	if text == "24:00" {
-		return 24 * 60, true
+		return dayEnds, true
 	}
 	t, err := time.Parse("15:04", text)
 	return t.Hour()*60 + t.Minute(), err == nil

@@ -29,15 +29,27 @@ func TestWindows(t *testing.T) {
 		{"Mon-Fri 22:00-04:00", at(23, 23), true}, {"Mon-Fri 22:00-04:00", at(23, 3), false}, {"Mon-Fri 22:00-04:00", at(28, 3), true},
 		{"Mon-Fri 22:00-04:00", at(28, 23), false}, {"Fri-Mon 00:00-24:00", at(22, 12), true}, {"Fri-Mon 00:00-24:00", at(24, 12), false},
 		{"Tue,Thu 09:00-17:00; Sun 00:00-24:00", at(26, 10), true}, {"Tue,Thu 09:00-17:00; Sun 00:00-24:00", at(25, 10), false},
+		{"22:00-00:00", at(23, 23), true}, {"22:00-00:00", at(23, 0), false},
 		{"02:00-04:00", at(23, 4).In(time.FixedZone("x", 3600)), false},
 	} {
 		if got := window(t, tc.text).Open(tc.at); got != tc.open {
 			t.Errorf("%q at %s: open %v", tc.text, tc.at, got)
 		}
 	}
-	for _, bad := range []string{"always", "Mon", "Mon-Foo 01:00-02:00", "01:00", "25:00-26:00", "01:00-01:00", "Mon Tue 01:00-02:00", strings.Repeat("01:00-02:00;", 33)} {
+	for _, bad := range []string{"always", "Mon", "Mon-Foo 01:00-02:00", "01:00", "25:00-26:00", "01:00-01:00", "24:00-00:00", "25:00-03:00", "01:00-26:00", "Mon Tue 01:00-02:00", "Foo 01:00-02:00",
+		"Foo-Mon 01:00-02:00", strings.Repeat("01:00-02:00;", 33)} {
 		if _, err := ParseWindow(bad); err == nil {
 			t.Errorf("%q is taken", bad)
+		}
+	}
+}
+
+// A window is shown as it was written, without the blanks that do not matter, and is read again as the same.
+func TestHowAWindowIsTold(t *testing.T) {
+	for text, want := range map[string]string{"": "always", " ; ": "always", "Mon   02:00-04:00;;Sat 00:00-24:00": "Mon 02:00-04:00; Sat 00:00-24:00 UTC"} {
+		w := window(t, text)
+		if w.String() != want || window(t, w.Text()).String() != want {
+			t.Errorf("%q: %s", text, w)
 		}
 	}
 }
