@@ -222,6 +222,46 @@ func TestOneAddressAsksSoOften(t *testing.T) {
 	})
 }
 
+// TestNobodyElseMakesRoom: not who has a few, as long as somebody has more.
+func TestNobodyElseMakesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, Limits{Connections: 15, PerAddress: 6})
+		var few []*from
+		for i := range 5 {
+			h.come(fmt.Sprint("10.0.0.1:", i))
+			for j := range 2 {
+				few = append(few, h.come(fmt.Sprintf("10.0.1.%d:%d", i, j)))
+			}
+		}
+		for i := range 3 {
+			if h.come(fmt.Sprintf("10.0.2.%d:1", i)).cut() {
+				t.Error("a newcomer is refused, and somebody has more")
+			}
+		}
+		for _, c := range few {
+			if c.cut() {
+				t.Errorf("%s makes room, and another has more", c.addr)
+			}
+		}
+		h.close()
+	})
+}
+
+// TestTheOneWhoLeftIsForgotten, and not another of its address: that one would keep its place uncounted, and could not make room.
+func TestTheOneWhoLeftIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := open(t, Limits{Connections: 2, PerAddress: 2})
+		oldest := h.come("10.0.0.1:1")
+		h.come("10.0.0.1:2")
+		_ = h.in[1].Close()
+		newest := h.come("10.0.0.1:3")
+		if h.come("10.0.0.2:1").cut() || !oldest.cut() || newest.cut() {
+			t.Errorf("the oldest is cut: %t, the newest: %t", oldest.cut(), newest.cut())
+		}
+		h.close()
+	})
+}
+
 // TestOnlyWhoOwesNothingIsForgotten: who comes again has the share that is left to him, however often he goes, and whoever else comes.
 func TestOnlyWhoOwesNothingIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -271,6 +311,9 @@ func TestWhoIsRefusedIsForgotten(t *testing.T) {
 		}
 		if len(h.door.guests) != 2 || h.refused[MadeRoom] != 1 || h.refused[TooManyOfAll] != 1 {
 			t.Errorf("%d addresses are known, refused %v", len(h.door.guests), h.refused)
+		}
+		if len(h.in) != 3 {
+			t.Errorf("the server behind the door was given %d connections, and 3 were let in", len(h.in))
 		}
 		if h.refused[""] != 0 {
 			t.Error("who was let in is counted as refused")
