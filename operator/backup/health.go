@@ -52,7 +52,7 @@ func (h Health) Ready(now time.Time) State {
 		return State{Reason: v1alpha1.ReasonBackupElsewhere, Message: fmt.Sprintf("%d backups lie in another storage than the profile names now, and are neither verified nor removed there: "+
 			"give the profile its old storage back and name the new one in a profile of its own, or delete those MysqlBackups", elsewhere)}
 	}
-	if !h.FailedAt.IsZero() && h.FailedAt.After(newest) {
+	if h.FailedAt.After(newest) {
 		return State{Reason: v1alpha1.ReasonBackupFailed, Message: fmt.Sprintf("the last backup, %s, failed: %s", h.FailedName, h.FailedMessage)}
 	}
 	if h.HasSchedule && !h.Schedule.Suspend {

@@ -69,6 +69,10 @@ func TestHealth(t *testing.T) {
 		"too many since then": {Health{All: untried, VerifiedAt: now, Verification: Verification{AfterEvery: 1}}, v1alpha1.ReasonBackupNotVerified},
 		"not too many yet":    {Health{All: untried, VerifiedAt: now, Verification: Verification{AfterEvery: 2}}, v1alpha1.ReasonBackupVerified},
 		"the cron passed":     {Health{All: tried, VerifiedAt: now.Add(-72 * time.Hour), Verification: Verification{Cron: cron, HasCron: true}}, v1alpha1.ReasonBackupNotVerified},
+		"those before it do not count": {
+			Health{All: append(made(2*time.Hour), append(made(3*time.Hour), untried...)...), VerifiedAt: now, Verification: Verification{AfterEvery: 2}}, v1alpha1.ReasonBackupVerified,
+		},
+		"the cron alone counts": {Health{All: untried, VerifiedAt: now, Verification: Verification{Cron: cron, HasCron: true}}, v1alpha1.ReasonBackupVerified},
 		"the cron is not over": {
 			Health{All: tried, VerifiedAt: now.Add(-20 * time.Hour), Verification: Verification{Cron: cron, HasCron: true}}, v1alpha1.ReasonBackupVerified,
 		},

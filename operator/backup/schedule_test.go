@@ -219,3 +219,21 @@ func TestTurn(t *testing.T) {
 		}
 	}
 }
+
+// A schedule whose next day is more than five years off, as that of the 29th of February before 2100, asks for nothing until then, and nothing is
+// overdue.
+func TestADayThatDoesNotComeForLong(t *testing.T) {
+	leap, done, now := cronOf(t, "0 0 29 2 *", time.UTC), at(t, "2096-02-29T00:10:00Z"), at(t, "2096-06-01T00:00:00Z")
+	if d := leap.Spread(at(t, "2096-02-29T00:00:00Z"), "a"); d != 0 {
+		t.Errorf("spread over %s", d)
+	}
+	s := Schedule{Cron: leap, Deadline: time.Hour, Who: "a"}
+	if d := s.Decide(done, now); !d.At.IsZero() || !d.Missed.IsZero() {
+		t.Errorf("%+v", d)
+	}
+	h := Health{All: []Artifact{{Name: "a", FinishedAt: done, Tried: true, Verified: true}}, HasSchedule: true, Schedule: s,
+		VerifiedAt: done, HasVerification: true, Verification: Verification{HasCron: true, Cron: leap}}
+	if !h.Ready(now).OK || !h.Verified(now).OK {
+		t.Errorf("%+v, %+v", h.Ready(now), h.Verified(now))
+	}
+}

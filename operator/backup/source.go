@@ -124,10 +124,8 @@ func avoided(s Site, o Source) int {
 // rank is smaller for what is preferred.
 func rank(s Site, prefer v1alpha1.BackupPrefer) int {
 	switch {
-	case s.Active && prefer == v1alpha1.BackupPreferActive:
-		return 0
 	case s.Active:
-		return 3
+		return 0 // it is fit only if it is preferred
 	case s.Candidate == (prefer == v1alpha1.BackupPreferReplica):
 		return 1
 	default:
