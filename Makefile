@@ -164,8 +164,8 @@ sim: bin/sim ## Play failovers in simulation, SEEDS=20000; one run with its tran
 	@bin/sim $(if $(SEED),-seed $(SEED) -v,-seeds $(or $(SEEDS),20000)) $(SIMFLAGS)
 
 .PHONY: sim-mutants
-sim-mutants: bin/mutants ## Falsify every condition of the code that decides, one at a time: a test or the simulation must miss it, ONLY=regexp CONTINUE=1 SEEDS=400; writes out/sim-mutants.json
-	@bin/mutants -root . $(if $(ONLY),-only '$(ONLY)') $(if $(SEEDS),-seeds $(SEEDS)) $(if $(filter-out 0,$(CONTINUE)),-continue) -out out/sim-mutants.json
+sim-mutants: bin/mutants ## Falsify every condition of the code that decides, one at a time: a test or the simulation must miss it, ONLY=regexp PACKAGES=regexp CONTINUE=1 SEEDS=400; writes out/sim-mutants.json
+	@bin/mutants -root . $(if $(ONLY),-only '$(ONLY)') $(if $(PACKAGES),-packages '$(PACKAGES)') $(if $(SEEDS),-seeds $(SEEDS)) $(if $(filter-out 0,$(CONTINUE)),-continue) -out out/sim-mutants.json
 
 ##: daily work
 

@@ -47,6 +47,8 @@ var cores = []core{
 	{folder: "operator/cache/loop", files: []string{"gather.go", "perform.go", "persist.go", "route.go", "stale.go"}, draws: []int{10}, timed: true},
 	{folder: "operator/cacheobjects", draws: []int{10}, also: reconcile, timed: true},
 	{folder: "operator/rollout", draws: []int{10, 200}},
+	{folder: "operator/upgrade", draws: []int{10}},
+	{folder: "api/pace", draws: []int{10}},
 	{folder: "operator/secure", draws: []int{10}},
 	{folder: "operator/certs", draws: []int{10}},
 	{folder: "operator/monitor/receivers", draws: []int{10}},

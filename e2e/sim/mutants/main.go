@@ -24,6 +24,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.root, "root", ".", "the root of the repository")
 	flag.StringVar(&o.only, "only", "", "hunt the mutants whose name, or file and line, this regular expression fits")
+	flag.StringVar(&o.packages, "packages", "", "read and build only the packages whose folder this regular expression fits: a hunt in a few of them need not build all")
 	flag.IntVar(&o.workers, "workers", 2, "how many mutants at once")
 	flag.IntVar(&o.seeds, "seeds", 400, "how many random seeds for a mutant that no test of its core misses; 0 leaves the simulation out")
 	flag.BoolVar(&o.simOnly, "simulation-only", false, "ask no test: what does the simulation find by itself?")
@@ -51,10 +52,10 @@ func main() {
 }
 
 type options struct {
-	root, only, out   string
-	workers, seeds    int
-	list, check, goOn bool
-	simOnly           bool
+	root, only, out, packages string
+	workers, seeds            int
+	list, check, goOn         bool
+	simOnly                   bool
 }
 
 // run returns how many mutants nobody missed.
@@ -63,7 +64,11 @@ func (o options) run(ctx context.Context, dir string) (int, error) {
 		return 0, errors.New("-simulation-only does not go on: what it does not find was not shown to any test")
 	}
 	began := time.Now()
-	sources, err := load(ctx, o.root, cores)
+	chosen, err := o.chosen(cores)
+	if err != nil {
+		return 0, err
+	}
+	sources, err := load(ctx, o.root, chosen)
 	if err != nil {
 		return 0, err
 	}
@@ -75,7 +80,7 @@ func (o options) run(ctx context.Context, dir string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := errors.Join(stale(exceptions, points)...); err != nil {
+	if err := errors.Join(stale(within(exceptions, chosen), points)...); err != nil {
 		return 0, err
 	}
 	if o.list {
@@ -84,7 +89,7 @@ func (o options) run(ctx context.Context, dir string) (int, error) {
 		}
 	}
 	if o.check {
-		err = compiles(ctx, o.root, file)
+		err = compiles(ctx, o.root, file, chosen)
 	}
 	if o.list || o.check {
 		fmt.Printf("%d mutants at %d points of %d packages, %d exceptions\n", len(wanted), len(points), len(sources), len(exceptions))
@@ -95,6 +100,30 @@ func (o options) run(ctx context.Context, dir string) (int, error) {
 		return 0, err
 	}
 	return h.all(ctx, wanted, began)
+}
+
+// chosen are the packages that are read, with those whose tests come by too.
+func (o options) chosen(all []core) ([]core, error) {
+	wanted, err := regexp.Compile(o.packages)
+	if err != nil {
+		return nil, fmt.Errorf("-packages: %w", err)
+	}
+	folders := map[string]bool{}
+	for _, c := range all {
+		if !wanted.MatchString(c.folder) {
+			continue
+		}
+		for _, folder := range c.tested() {
+			folders[folder] = true
+		}
+	}
+	var out []core
+	for _, c := range all {
+		if folders[c.folder] {
+			out = append(out, c)
+		}
+	}
+	return out, nil
 }
 
 // mutants are those that were asked for.
@@ -118,7 +147,7 @@ func (o options) mutants(sources []*source, points []point) ([]mutant, error) {
 	return all, nil
 }
 
-func compiles(ctx context.Context, root, overlay string) error {
+func compiles(ctx context.Context, root, overlay string, cores []core) error {
 	args := []string{"build", "-gcflags=-e", "-overlay", overlay}
 	for _, c := range cores {
 		args = append(args, c.packageOf())

@@ -65,6 +65,27 @@ func TestAnExceptionThatFitsNothing(t *testing.T) {
 	}
 }
 
+// TestWhichPackagesAreRead: those that are asked for, and those whose tests examine them too; of no other an exception is judged.
+func TestWhichPackagesAreRead(t *testing.T) {
+	all := []core{{folder: "a", also: "c"}, {folder: "b"}, {folder: "c"}}
+	for packages, want := range map[string]string{"": "a b c", "^b$": "b", "^a$": "a c", "x": "", "[": "error"} {
+		read, err := options{packages: packages}.chosen(all)
+		var got []string
+		for _, c := range read {
+			got = append(got, c.folder)
+		}
+		if err != nil {
+			got = []string{"error"}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: %q, want %q", packages, got, want)
+		}
+	}
+	if got := within([]exception{{folder: "a"}, {folder: "b"}}, all[1:2]); len(got) != 1 || got[0].folder != "b" {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestWhatInvariantsNameIsMutated: a file that docs/internals/invariants.md says a rule is enforced in holds a guard.
 func TestWhatInvariantsNameIsMutated(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/internals/invariants.md")
