@@ -35,11 +35,8 @@ func Deployment(in Input, site v1alpha1.Site) *appsv1.Deployment {
 	}
 	maps.Copy(annotations, keyringAnnotations(in, site.Name))
 	template := corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{
-			Labels:      below(labels, in.Group.Spec.PodLabels),
-			Annotations: below(annotations, in.Group.Spec.PodAnnotations),
-		},
-		Spec: podSpec(in, site),
+		ObjectMeta: metav1.ObjectMeta{Labels: below(labels, in.Group.Spec.PodLabels), Annotations: below(annotations, in.Group.Spec.PodAnnotations)},
+		Spec:       podSpec(in, site),
 	}
 	specHash := hash(template)
 	template.Annotations[v1alpha1.AnnotationSpecHash] = specHash
@@ -61,8 +58,8 @@ func Deployment(in Input, site v1alpha1.Site) *appsv1.Deployment {
 	}
 }
 
-// below puts what a person adds to a pod below what the operator needs of it, and never over it, nor what the operator gives a pod later, such
-// as its role: Services, the operator and policies find pods by it. The API server refuses such keys already.
+// below puts what a person adds to a pod below what the operator needs of it or gives it later, such as its role: Services, the operator and
+// policies find pods by it. The API server refuses such keys already.
 func below(own, added map[string]string) map[string]string {
 	all := maps.Clone(own)
 	for key, value := range added {
