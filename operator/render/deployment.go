@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"maps"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -37,11 +38,8 @@ func Deployment(in Input, site v1alpha1.Site) *appsv1.Deployment {
 		annotations[v1alpha1.AnnotationRestartedAt] = at
 	}
 	template := corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{
-			Labels:      below(labels, in.Group.Spec.PodLabels),
-			Annotations: below(annotations, in.Group.Spec.PodAnnotations),
-		},
-		Spec: podSpec(in, site),
+		ObjectMeta: metav1.ObjectMeta{Labels: below(labels, in.Group.Spec.PodLabels), Annotations: below(annotations, in.Group.Spec.PodAnnotations)},
+		Spec:       podSpec(in, site),
 	}
 	specHash := hash(template)
 	template.Annotations[v1alpha1.AnnotationSpecHash] = specHash
@@ -63,12 +61,13 @@ func Deployment(in Input, site v1alpha1.Site) *appsv1.Deployment {
 	}
 }
 
-// below puts what a person adds to a pod below what the operator needs of it, and never over it: Services, the operator and policies find pods
-// by it. The API server refuses such keys already; a group may be older than that rule.
+// below puts what a person adds to a pod below what the operator needs of it or gives it later, such as its role: Services, the operator and
+// policies find pods by it. The API server refuses such keys already.
 func below(own, added map[string]string) map[string]string {
 	all := maps.Clone(own)
 	for key, value := range added {
-		if _, taken := own[key]; !taken {
+		domain, _, _ := strings.Cut(key, "/")
+		if _, taken := own[key]; !taken && domain != v1alpha1.Domain && !strings.HasSuffix(domain, "."+v1alpha1.Domain) {
 			all[key] = value
 		}
 	}

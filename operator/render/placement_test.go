@@ -52,7 +52,7 @@ func TestWhatAGroupAddsToItsPods(t *testing.T) {
 	}
 }
 
-// A group that is older than the rules of admission may have such keys: what Services, policies and the operator select by stays.
+// Even where admission lets such keys through: what Services, policies and the operator select by stays, and what the operator gives later.
 func TestNothingIsPutOverWhatPodsAreFoundBy(t *testing.T) {
 	site := input().Group.Spec.Sites[0]
 	plain := render.Deployment(input(), site).Spec.Template
@@ -63,6 +63,7 @@ func TestNothingIsPutOverWhatPodsAreFoundBy(t *testing.T) {
 	for key := range annotations {
 		annotations[key] = "evil"
 	}
+	labels[v1alpha1.LabelRole], labels["x."+v1alpha1.Domain+"/y"], annotations[v1alpha1.AnnotationAuthority] = "primary", "evil", "evil"
 	got := render.Deployment(input(func(in *render.Input) { in.Group.Spec.PodLabels, in.Group.Spec.PodAnnotations = labels, annotations }), site).Spec.Template
 	if diff := cmp.Diff(plain, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

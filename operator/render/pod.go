@@ -61,13 +61,14 @@ const (
 var reservedPorts = fmt.Sprintf("%d,%d,%d", wire.PortMySQL, wire.PortSidecar, wire.PortMySQLAdmin)
 
 func podSpec(in Input, site v1alpha1.Site) corev1.PodSpec {
-	spec := in.Group.Spec
+	spec, security := in.Group.Spec, PodSecurity(in.Install)
+	security.Sysctls = []corev1.Sysctl{{Name: "net.ipv4.ip_local_reserved_ports", Value: reservedPorts}}
 	return corev1.PodSpec{
 		AutomountServiceAccountToken:  new(false),
 		EnableServiceLinks:            new(false),
 		ShareProcessNamespace:         new(true),
 		TerminationGracePeriodSeconds: new(gracePeriod),
-		SecurityContext:               mysqlSecurity(in.Install),
+		SecurityContext:               security,
 		ImagePullSecrets:              slices.Clone(spec.ImagePullSecrets),
 		PriorityClassName:             spec.PriorityClassName,
 		TopologySpreadConstraints:     spread(in),
@@ -82,38 +83,24 @@ func podSpec(in Input, site v1alpha1.Site) corev1.PodSpec {
 	}
 }
 
-// mysqlSecurity is PodSecurity for a pod that makes connections from the ports of its network.
-func mysqlSecurity(install Install) *corev1.PodSecurityContext {
-	context := PodSecurity(install)
-	context.Sysctls = []corev1.Sysctl{{Name: "net.ipv4.ip_local_reserved_ports", Value: reservedPorts}}
-	return context
-}
-
-// PodSecurity is that of every pod of a group. A platform that assigns users refuses pods that name one, and gives all containers of a pod the
-// same user, and the volume to its group.
+// PodSecurity is that of every pod of a group. A platform that assigns users refuses pods that name one, and gives all containers of a pod one
+// user, and the volume to its group.
 func PodSecurity(install Install) *corev1.PodSecurityContext {
-	context := &corev1.PodSecurityContext{
-		RunAsNonRoot:        new(true),
-		RunAsUser:           new(user),
-		RunAsGroup:          new(user),
-		FSGroup:             new(user),
-		FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
-		SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-	}
+	id := new(user)
 	if install.PlatformAssignsIDs {
-		context.RunAsUser, context.RunAsGroup, context.FSGroup = nil, nil, nil
+		id = nil
 	}
-	return context
+	return &corev1.PodSecurityContext{
+		RunAsNonRoot: new(true), RunAsUser: id, RunAsGroup: id, FSGroup: id, FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
+		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
 }
 
 // spread counts the pods of MySQL of the group and no others.
-func spread(in Input) []corev1.TopologySpreadConstraint {
-	var all []corev1.TopologySpreadConstraint
+func spread(in Input) (all []corev1.TopologySpreadConstraint) {
+	pods := &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelName: v1alpha1.NameMySQL, v1alpha1.LabelGroup: in.Group.Name}}
 	for _, c := range in.Group.Spec.TopologySpreadConstraints {
-		all = append(all, corev1.TopologySpreadConstraint{
-			TopologyKey: c.TopologyKey, MaxSkew: max(c.MaxSkew, 1), WhenUnsatisfiable: c.WhenUnsatisfiable,
-			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelName: v1alpha1.NameMySQL, v1alpha1.LabelGroup: in.Group.Name}},
-		})
+		all = append(all, corev1.TopologySpreadConstraint{TopologyKey: c.TopologyKey, MaxSkew: max(c.MaxSkew, 1), WhenUnsatisfiable: c.WhenUnsatisfiable, LabelSelector: pods})
 	}
 	return all
 }
@@ -142,10 +129,8 @@ func apart(pods map[string]string) *corev1.Affinity {
 
 func containerSecurity() *corev1.SecurityContext {
 	return &corev1.SecurityContext{
-		AllowPrivilegeEscalation: new(false),
-		ReadOnlyRootFilesystem:   new(true),
-		RunAsNonRoot:             new(true),
-		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true), RunAsNonRoot: new(true),
+		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 	}
 }
 
@@ -324,10 +309,7 @@ func probe(path string, period, failures int32) *corev1.Probe {
 		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
 			Path: path, Port: intOrString(wire.PortSidecar), Scheme: corev1.URISchemeHTTP,
 		}},
-		PeriodSeconds:    period,
-		TimeoutSeconds:   1,
-		SuccessThreshold: 1,
-		FailureThreshold: failures,
+		PeriodSeconds: period, TimeoutSeconds: 1, SuccessThreshold: 1, FailureThreshold: failures,
 	}
 }
 

@@ -249,7 +249,7 @@ func TestACollectorThatHangsHoldsNobodyUp(t *testing.T) {
 	for epoch := range int64(queued + 7) {
 		e.changed(recorded(epoch), recorded(epoch+1))
 	}
-	if took := time.Since(began); took > sendTimeout/2 {
+	if took := time.Since(began); took > sendTimeout {
 		t.Errorf("telling took %s", took)
 	}
 	if got := testutil.ToFloat64(seriesTraces.WithLabelValues("dropped")) - dropped; got != 7 || len(e.queue) != queued {
