@@ -67,6 +67,8 @@ type ExplainedRule struct {
 	// Remedies are what a person can do about it, and Remedy the same as words in one line.
 	Remedies []Remedy `json:"remedies,omitempty"`
 	Remedy   string   `json:"remedy,omitempty"`
+	// Until is when it stops to speak against a failover by itself; zero if that takes something else, or is not known.
+	Until time.Time `json:"until,omitzero"`
 }
 
 // ExplainedCandidate is one site and why it ranks where it does.

@@ -47,14 +47,16 @@ func problemsOf(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.Group
 	found = append(found, cacheProblems(r)...)
 	found = append(found, backupProblems(r)...)
 	found = append(found, pitrProblems(r)...)
+	var ofSites []Problem
 	for _, s := range r.Sites {
 		if s.Active && r.Transition != nil {
 			continue // it is the target, and not open yet
 		}
 		if p, bad := s.problem(); bad {
-			found = append(found, p)
+			ofSites = append(ofSites, p)
 		}
 	}
+	found = append(found, r.byCause(ofSites)...)
 	if len(found) == 0 {
 		found = summingUp(r.Conditions)
 	}

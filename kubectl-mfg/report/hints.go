@@ -57,7 +57,7 @@ func (r MysqlFailoverGroupReport) hintsFor(cr *v1alpha1.MysqlFailoverGroup, p Pr
 // is a part of it.
 func (r MysqlFailoverGroupReport) siteHints(cr *v1alpha1.MysqlFailoverGroup, p Problem) []Hint {
 	switch reason := p.Reason; {
-	case reason == v1alpha1.ReasonSidecarSilent, reason == v1alpha1.ReasonSiteUnreachable, reason == v1alpha1.ReasonSitePending && !r.cloning():
+	case reason == v1alpha1.ReasonSidecarSilent, reason == v1alpha1.ReasonSiteUnreachable, reason == v1alpha1.ReasonSitePending && !r.cloning() && !r.restoring():
 		return []Hint{{"see whether the pod of " + p.Site + " runs, and on which node", r.kubectl("get pods -o wide", p.Site)}}
 	case reason == v1alpha1.ReasonSiteDiverged:
 		return r.divergedHints(p.Site)
@@ -133,6 +133,9 @@ func (r MysqlFailoverGroupReport) kubectl(verb, site string) string {
 func (r MysqlFailoverGroupReport) cloning() bool {
 	return slices.ContainsFunc(r.Sites, func(s Site) bool { return s.Clone != nil || s.State == string(v1alpha1.SiteCloning) })
 }
+
+// restoring is true while the group waits for the data of its backup: until then no site has any.
+func (r MysqlFailoverGroupReport) restoring() bool { return r.Restore != nil && !r.Restore.Over() }
 
 // escrowHints: each site whose escrow Secret is gone has the only copy of its keyring in the memory of its pod, also one that
 // loses it while it is being sealed: its keyring is not written any more.

@@ -113,6 +113,8 @@ type Problem struct {
 	Reason  v1alpha1.Reason `json:"reason"`
 	Site    string          `json:"site,omitempty"`
 	Message string          `json:"message"`
+	// Consequence is true for what follows from a problem before it, and goes with that one.
+	Consequence bool `json:"consequence,omitempty"`
 	// OfSite is true if the message is what the site itself says, which is in its Message too.
 	OfSite bool `json:"-"`
 }

@@ -5,6 +5,7 @@ package explain
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -35,6 +36,18 @@ func TestWhatIsExplainedOfAChange(t *testing.T) {
 		if got := verdictOf(failover.Decision{Verdict: verdict}); got != want {
 			t.Errorf("%s: %s", verdict, got)
 		}
+	}
+}
+
+// TestUntilWhenTheGateWaits: the end of a lease is told as a time too, for who counts down to it, and as one that is to come.
+func TestUntilWhenTheGateWaits(t *testing.T) {
+	s := factstest.Between(v1alpha1.FailoverEmergency, facts.Site{Name: "a", Role: v1alpha1.PrimaryCandidate, Provisioned: true}, factstest.Seen("b", "A:1-9", 4))
+	s.Sites[0].Pod = facts.Pod{Exists: true, UID: "pod-a", Lease: 22 * time.Second}
+	s.Now, s.LeaderSince = factstest.Start.Add(10*time.Second), factstest.Start
+	x := explained{s: s, m: facts.Memory{Sites: map[string]*facts.SiteMemory{"a": {Confirmed: "pod-a"}, "b": {Ack: &facts.Ack{Epoch: 4, Fenced: true}}}}}
+	r := x.gate(s.Sites[1])
+	if !r.Until.After(s.Now) || !strings.Contains(r.Input, "its lease runs out at "+r.Until.UTC().Format(time.RFC3339)) {
+		t.Errorf("%+v", r)
 	}
 }
 

@@ -86,8 +86,10 @@ func (x explained) gate(facts.Site) wire.ExplainedRule {
 	if g.Outlived != "" {
 		return promotion.Against(promotion.RuleGate, fmt.Sprintf("no proof that %s is fenced: %s", from, g.Outlived), v1alpha1.ReasonLeaseOutlived, x.asked().OrOrder("or order it", remedy.Outlived(from))...)
 	}
-	return promotion.Against(promotion.RuleGate, fmt.Sprintf("no proof that %s is fenced; its lease has run out at %s (%s left)", from,
+	rule := promotion.Against(promotion.RuleGate, fmt.Sprintf("no proof that %s is fenced; its lease runs out at %s (%s left)", from,
 		g.ReadyAt.UTC().Format(time.RFC3339), promotion.Seconds(g.ReadyAt.Sub(x.s.Now))), v1alpha1.ReasonAwaitingFenceProof, remedy.Advice("wait"))
+	rule.Until = g.ReadyAt
+	return rule
 }
 
 // transitionBudget asks once more what would be lost: the relay log is applied now, and the target may be another.

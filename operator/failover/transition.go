@@ -254,7 +254,7 @@ func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 		}
 	}
 	return d.say(TopologyTransition, VerdictWait, v1alpha1.ReasonAwaitingFenceProof,
-		"no proof that %s is fenced yet; its lease has run out at %s", t.From, g.ReadyAt.UTC().Format(time.RFC3339)).within(left)
+		"no proof that %s is fenced yet; its lease runs out at %s", t.From, g.ReadyAt.UTC().Format(time.RFC3339)).within(left)
 }
 
 func pass(s Snapshot, d Decision, target Site, g Gate) Decision {

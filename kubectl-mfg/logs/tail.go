@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package logs
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/escape"
+)
+
+const (
+	// tailBytes bounds what is read of one log, and tailTimeout how long that may take: a node that hangs costs its own lines alone.
+	tailBytes   = 128 << 10
+	tailTimeout = 2 * time.Second
+	// tailAtOnce is how many logs are read at a time, tailMost how many in all.
+	tailAtOnce = 4
+	tailMost   = 24
+)
+
+// Tail is the end of the logs of a group, or of one site or container, for a screen that looks at them again and again.
+type Tail struct {
+	Namespace, Group, Site, Container string
+	// Lines is how many are wanted, of each log and altogether.
+	Lines int
+}
+
+// Tailed is a line of it.
+type Tailed struct {
+	Line
+	// Source is the container, by its site.
+	Source string
+	// Word is the level as it is shown.
+	Word string
+}
+
+// Read reads them, in the order of their times. What cannot be read is in the note.
+func (t Tail) Read(ctx context.Context, kube kubernetes.Interface) (lines []Tailed, note string, err error) {
+	set := labels.Set{v1alpha1.LabelGroup: t.Group}
+	if t.Site != "" {
+		set[v1alpha1.LabelSite] = t.Site
+	}
+	list, err := kube.CoreV1().Pods(t.Namespace).List(ctx, metav1.ListOptions{LabelSelector: set.String()})
+	if err != nil {
+		return nil, "", cli.RightsHint(err, "list", "pods", t.Namespace)
+	}
+	var (
+		mu     sync.Mutex
+		read   sync.WaitGroup
+		turns  = make(chan struct{}, tailAtOnce)
+		failed []string
+	)
+	all := t.containers(list.Items)
+	if len(all) > tailMost {
+		failed = append(failed, fmt.Sprintf("%d logs more are not shown: choose a site or a container", len(all)-tailMost))
+		all = all[:tailMost]
+	}
+	for _, c := range all {
+		read.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			part, err := t.one(ctx, kube, c.pod, c.name)
+			mu.Lock()
+			defer mu.Unlock()
+			for _, l := range part {
+				lines = append(lines, Tailed{Line: l, Source: c.label, Word: words[l.Level]})
+			}
+			if err != nil {
+				failed = append(failed, "the log of "+c.label+" cannot be read: "+cli.FirstLine(err))
+			}
+		})
+	}
+	read.Wait()
+	slices.SortStableFunc(lines, func(a, b Tailed) int { return a.At.Compare(b.At) })
+	slices.Sort(failed)
+	return lines[max(0, len(lines)-t.Lines):], strings.Join(failed, "; "), nil
+}
+
+// source is one container that has a log.
+type source struct{ pod, name, label string }
+
+func (t Tail) containers(all []corev1.Pod) (out []source) {
+	for i := range all {
+		p := &all[i]
+		for _, statuses := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+			for _, s := range statuses {
+				if t.Container != "" && t.Container != s.Name || s.State.Running == nil && s.State.Terminated == nil {
+					continue
+				}
+				out = append(out, source{p.Name, s.Name, label(p, s.Name)})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b source) int { return strings.Compare(a.label+" "+a.pod, b.label+" "+b.pod) })
+	return out
+}
+
+// one reads the end of one log. What was read before it broke off is shown.
+func (t Tail) one(ctx context.Context, kube kubernetes.Interface, pod, container string) (out []Line, err error) {
+	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
+	defer cancel()
+	most, bytes := int64(t.Lines), int64(tailBytes)
+	body, err := kube.CoreV1().Pods(t.Namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container, Timestamps: true, TailLines: &most, LimitBytes: &bytes}).Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }()
+	lines, level := bufio.NewReaderSize(io.LimitReader(body, tailBytes), lineBytes), Info
+	for {
+		raw, err := readLine(lines)
+		if raw != "" {
+			l := Parse(raw)
+			if l.Level == unlevelled {
+				l.Level = level // what follows an error, such as a stack trace, belongs to it
+			}
+			level, l.Text = l.Level, escape.Line(l.Text)
+			out = append(out, l)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return out, nil
+		case err != nil:
+			return out, fmt.Errorf("read: %w", err)
+		}
+	}
+}
