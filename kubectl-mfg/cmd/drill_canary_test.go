@@ -29,8 +29,8 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/drill"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/drill/verdict"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 )
 
@@ -200,14 +200,14 @@ func TestCanaryRefused(t *testing.T) {
 // TestDrillWithCanary: what the canary saw is in every format, and counts.
 func TestDrillWithCanary(t *testing.T) {
 	number := func(n int64) *int64 { return &n }
-	drill := func(pause int64, missing *int64) *report.Drill {
-		d := report.NewDrill("shop", "orders", time.Second, noon)
+	drill := func(pause int64, missing *int64) *verdict.Drill {
+		d := verdict.NewDrill("shop", "orders", time.Second, noon)
 		for i, name := range []string{"there", "back"} {
 			from, to := []string{"paris", "frankfurt"}[i], []string{"frankfurt", "paris"}[i]
-			d.Legs = append(d.Legs, report.Leg{Name: name, From: from, To: to, StartedAt: noon, Outcome: cli.OutcomeDone, Epoch: int64(8 + i), WritePauseMillis: number(412),
+			d.Legs = append(d.Legs, verdict.Leg{Name: name, From: from, To: to, StartedAt: noon, Outcome: cli.OutcomeDone, Epoch: int64(8 + i), WritePauseMillis: number(412),
 				LostTransactions: number(0), SettledMillis: 2100, CanaryPauseMillis: number(pause), CanaryRows: 87})
 		}
-		d.Canary = &report.Canary{EveryMillis: 20, Rows: 180, Missing: missing}
+		d.Canary = &verdict.Canary{EveryMillis: 20, Rows: 180, Missing: missing}
 		if missing == nil {
 			d.Canary.Message = "the rows could not be read"
 		}
@@ -224,7 +224,7 @@ func TestDrillWithCanary(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden(t, filepath.Join("testdata", "verbs", "drill-canary.yaml"), string(raw))
-	for name, bad := range map[string]*report.Drill{"slow": drill(1001, number(0)), "missing": drill(377, number(1)), "unread": drill(377, nil)} {
+	for name, bad := range map[string]*verdict.Drill{"slow": drill(1001, number(0)), "missing": drill(377, number(1)), "unread": drill(377, nil)} {
 		if bad.Passed {
 			t.Errorf("%s: passed", name)
 		}

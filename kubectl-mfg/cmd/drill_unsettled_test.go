@@ -17,7 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/drill"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/drill/verdict"
 )
 
 // TestDrillUnsettled: a group that is not seen healthy after a move ends the drill; what is said then is what is so: the move
@@ -78,7 +78,7 @@ func TestDrillUnsettled(t *testing.T) {
 				}
 			}
 			if format == " -o json" {
-				var d report.Drill
+				var d verdict.Drill
 				if err := json.Unmarshal([]byte(got.out), &d); err != nil || d.Passed || d.Legs[0].Outcome != cli.OutcomeDone || strings.Contains(d.Next, wayBack) == (name == "Back") {
 					t.Errorf("%s: %v: %+v", name, err, d)
 				}
@@ -119,7 +119,7 @@ func TestDrillUnsettledCanary(t *testing.T) {
 	op.Timeout = time.Second
 	op.Writer = &drill.Canary{Env: env, Acked: []drill.Acknowledged{{Site: "paris", Row: 1, At: noon}, {Site: "frankfurt", Row: 2, At: noon.Add(time.Second)}}}
 	n := neverSettles{g: &v1alpha1.MysqlFailoverGroup{Spec: v1alpha1.MysqlFailoverGroupSpec{Sites: []v1alpha1.Site{{Name: "paris", Role: v1alpha1.PrimaryCandidate}, {Name: "frankfurt", Role: v1alpha1.PrimaryCandidate}}}}}
-	d := report.NewDrill("shop", "orders", time.Minute, noon)
+	d := verdict.NewDrill("shop", "orders", time.Minute, noon)
 	err := op.Leg(t.Context(), env, n, drill.Leg{Name: drill.LegThere, From: "paris", To: "frankfurt"}, &d)
 	if l := d.Legs[0]; err == nil || l.Outcome != cli.OutcomeDone || l.Unsettled == "" || l.CanaryPauseMillis == nil {
 		t.Errorf("%v: %+v", err, l)

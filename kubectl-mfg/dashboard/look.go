@@ -90,7 +90,7 @@ func podOf(p *corev1.Pod, now time.Time) drill.Pod {
 		out.Trouble = append(out.Trouble, said(p.Status.Reason, p.Status.Message))
 	}
 	for _, c := range p.Status.Conditions {
-		if c.Status == corev1.ConditionFalse && c.Reason != "PodCompleted" {
+		if c.Status == corev1.ConditionFalse && p.Status.Phase != corev1.PodSucceeded {
 			out.Trouble = append(out.Trouble, "not "+string(c.Type)+": "+said(c.Reason, c.Message))
 		}
 	}

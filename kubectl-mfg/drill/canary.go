@@ -16,9 +16,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/drill/verdict"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/mysqlclient"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
 const (
@@ -240,12 +240,12 @@ func (k *Canary) say(words string) {
 }
 
 // Judge ends the writing and looks for every acknowledged row on the site that is active now.
-func (k *Canary) Judge(ctx context.Context, active string) *report.Canary {
+func (k *Canary) Judge(ctx context.Context, active string) *verdict.Canary {
 	if k == nil {
 		return nil
 	}
 	k.Stop()
-	out := &report.Canary{Rows: int64(len(k.Acked)), EveryMillis: canaryEvery.Milliseconds()}
+	out := &verdict.Canary{Rows: int64(len(k.Acked)), EveryMillis: canaryEvery.Milliseconds()}
 	raw, err := k.sql(ctx, active, "SELECT id FROM "+k.table)
 	if err != nil {
 		out.Message = "the rows could not be read: " + cli.FirstLine(err)

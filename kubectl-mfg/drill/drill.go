@@ -12,6 +12,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/drill/verdict"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/failover"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/live"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/mysqlclient"
@@ -81,7 +82,7 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 	if op.DryRun != request.DryRunNone {
 		return cli.ExitHealthy, op.DryRunDone(env, op.Report("drill", plan, map[string]string{v1alpha1.AnnotationPlannedFailover: op.To}))
 	}
-	d := report.NewDrill(op.Namespace, op.Group, op.Target, env.Now().UTC())
+	d := verdict.NewDrill(op.Namespace, op.Group, op.Target, env.Now().UTC())
 	failure, err := op.measured(ctx, env, c, home, &d)
 	if err != nil {
 		return cli.ExitError, err
@@ -108,7 +109,7 @@ func (op *Op) canaryWords(home string) string {
 }
 
 // measured moves the role there and back, with a canary if one is wanted. err is why it did not begin.
-func (op *Op) measured(ctx context.Context, env cli.Environment, c Cluster, home string, d *report.Drill) (failure, err error) {
+func (op *Op) measured(ctx context.Context, env cli.Environment, c Cluster, home string, d *verdict.Drill) (failure, err error) {
 	if op.Canary {
 		if op.Writer, err = op.StartCanary(ctx, env, c, home); err != nil {
 			return nil, err
@@ -155,7 +156,7 @@ func (op *Op) choose(view request.Outlook) error {
 	return there.Preflight(view)
 }
 
-func (op *Op) thereAndBack(ctx context.Context, env cli.Environment, c Cluster, home string, d *report.Drill) error {
+func (op *Op) thereAndBack(ctx context.Context, env cli.Environment, c Cluster, home string, d *verdict.Drill) error {
 	if err := op.Leg(ctx, env, c, Leg{LegThere, home, op.To}, d); err != nil {
 		return err
 	}
@@ -178,9 +179,9 @@ const (
 )
 
 // Leg makes one of the two moves, and waits until the group is healthy again.
-func (op *Op) Leg(ctx context.Context, env cli.Environment, c Cluster, l Leg, d *report.Drill) error {
+func (op *Op) Leg(ctx context.Context, env cli.Environment, c Cluster, l Leg, d *verdict.Drill) error {
 	fmt.Fprintf(env.ErrOut, "%s: %s -> %s\n", l.Name, l.From, l.To)
-	out := report.Leg{Name: l.Name, From: l.From, To: l.To, StartedAt: env.Now().UTC(), Outcome: cli.OutcomeRefused}
+	out := verdict.Leg{Name: l.Name, From: l.From, To: l.To, StartedAt: env.Now().UTC(), Outcome: cli.OutcomeRefused}
 	defer func() { d.Legs = append(d.Legs, out) }()
 	there, mark := failover.Op{Request: op.Request, To: l.To}, op.Writer.Mark()
 	before, err := op.Submit(ctx, env, c, map[string]string{v1alpha1.AnnotationPlannedFailover: l.To}, there.Allowed)
@@ -191,7 +192,7 @@ func (op *Op) Leg(ctx context.Context, env cli.Environment, c Cluster, l Leg, d 
 	rep := op.Report("drill", nil, nil)
 	op.Stays = op.goesOn(l)
 	if err := (failover.Move{To: l.To, Before: before.Status.PlannedFailover}).Follow(ctx, &op.Request, env, c, rep); err != nil {
-		out.Outcome, out.Message = report.LegUnknown, err.Error()
+		out.Outcome, out.Message = verdict.LegUnknown, err.Error()
 		return err
 	}
 	out.Outcome, out.Reason, out.Message, out.Epoch = rep.Outcome, rep.Reason, rep.Message, rep.Epoch
@@ -250,7 +251,7 @@ func (op *Op) awaitHealthy(ctx context.Context, env cli.Environment, c Cluster, 
 	return err
 }
 
-func (op *Op) write(env cli.Environment, d report.Drill) error {
+func (op *Op) write(env cli.Environment, d verdict.Drill) error {
 	if op.Output.Machine() {
 		return op.Output.Print(env.Out, &d)
 	}
@@ -263,7 +264,7 @@ func (op *Op) Failed(f cli.Failure) (any, cli.Output) {
 	if op.judged {
 		return nil, cli.Output{}
 	}
-	d := report.NewDrill(op.Namespace, op.Group, op.Target, op.lookedAt)
+	d := verdict.NewDrill(op.Namespace, op.Group, op.Target, op.lookedAt)
 	d.NotBegun(f.Outcome, f.Reason, f.Message, f.Next)
 	return &d, op.Output
 }

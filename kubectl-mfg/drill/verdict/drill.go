@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package report
+// Package verdict is what a drill came to: each move judged against a target, as a value that every output is made of. It is pure.
+package verdict
 
 import (
 	"encoding/xml"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
 // DrillKind is the kind of Drill.
@@ -31,13 +33,13 @@ const (
 
 // Drill is a planned failover there and back, judged against a target.
 type Drill struct {
-	APIVersion   string    `json:"apiVersion"`
-	Kind         string    `json:"kind"`
-	Metadata     Metadata  `json:"metadata"`
-	StartedAt    time.Time `json:"startedAt"`
-	FinishedAt   time.Time `json:"finishedAt"`
-	TargetMillis int64     `json:"targetMillis"`
-	Measured     string    `json:"measured"`
+	APIVersion   string          `json:"apiVersion"`
+	Kind         string          `json:"kind"`
+	Metadata     report.Metadata `json:"metadata"`
+	StartedAt    time.Time       `json:"startedAt"`
+	FinishedAt   time.Time       `json:"finishedAt"`
+	TargetMillis int64           `json:"targetMillis"`
+	Measured     string          `json:"measured"`
 	// Passed is true if both moves were done, each within the target, and nothing was lost.
 	Passed   bool     `json:"passed"`
 	Failures []string `json:"failures,omitempty"`
@@ -86,7 +88,7 @@ type Leg struct {
 
 // NewDrill begins a report.
 func NewDrill(namespace, group string, target time.Duration, now time.Time) Drill {
-	return Drill{APIVersion: APIVersion, Kind: DrillKind, Metadata: Metadata{Name: group, Namespace: namespace},
+	return Drill{APIVersion: report.APIVersion, Kind: DrillKind, Metadata: report.Metadata{Name: group, Namespace: namespace},
 		StartedAt: now, TargetMillis: target.Milliseconds(), Measured: drillMeasured + drillOperatorOnly, Legs: []Leg{}}
 }
 
