@@ -19,7 +19,7 @@ func waits() *v1alpha1.MysqlFailoverGroup {
 	g.Status.Upgrade = &v1alpha1.UpgradeStatus{Revision: "r2", Sites: []v1alpha1.UpgradeSite{{Name: "a"}, {Name: "b", Behind: true}}}
 	g.Status.Conditions = []metav1.Condition{
 		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue},
-		{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: string(v1alpha1.ReasonAsExpected)},
+		{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: string(v1alpha1.ReasonAsExpected), Message: "nothing is under way"},
 	}
 	return g
 }

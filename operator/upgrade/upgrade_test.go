@@ -204,6 +204,7 @@ func TestSort(t *testing.T) {
 		{"a change of the specification that is none of the pod", Known{"r2", "t2", false}, Look{"r2", "t1", "t2", true}, true, false},
 		{"a change while it is behind", Known{"r2", "t2", false}, Look{"r2", "t1", "t3", true}, false, true},
 		{"a change of the group's own", Known{"r2", "t2", false}, Look{"r2", "t1", "t3", false}, false, true},
+		{"what was asked for at the first look, in the next", Known{"r2", "t2", true}, Look{"r2", "t1", "t2", false}, false, true},
 		{"which stays one", Known{"r2", "t2", true}, Look{"r2", "t1", "t3", false}, false, true},
 	} {
 		keep, behind := Sort(tc.known, tc.look)
@@ -213,7 +214,7 @@ func TestSort(t *testing.T) {
 	}
 	// What was asked for stays so in later looks, until the pod is replaced.
 	keep, _ := Sort(Known{"r2", "t2", false}, Look{"r2", "t1", "t3", true})
-	if again, behind := Sort(keep, Look{"r2", "t1", "t3", false}); behind || !again.Asked {
+	if again, behind := Sort(keep, Look{"r2", "t1", "t3", false}); behind || !again.Asked || keep.Template != "t2" {
 		t.Errorf("forgotten: %+v", again)
 	}
 }
