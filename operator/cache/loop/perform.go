@@ -72,12 +72,12 @@ func (l *loop) act(ctx context.Context, k look, action cache.Action) error {
 		}
 		err := l.patch(ctx, k, a.Site, map[string]any{v1alpha1.LabelCacheTraffic: nil})
 		if l.wrote.site == cache.ByLabels || l.wrote.site == a.Site { // or it went when the Service was pointed elsewhere
-			l.links[a.Site].stamp(err, &l.links[a.Site].offAt)
+			l.note(a.Site, err, func(k *link, now time.Time) { k.offAt = now })
 		}
 		return err
 	case cache.TrafficOn:
 		err := l.patch(ctx, k, a.Site, map[string]any{v1alpha1.LabelCacheRole: string(v1alpha1.CacheMaster), v1alpha1.LabelCacheTraffic: v1alpha1.CacheTrafficOn})
-		l.links[a.Site].stamp(err, &l.links[a.Site].onAt)
+		l.note(a.Site, err, func(k *link, now time.Time) { k.onAt = now })
 		return err
 	case cache.Route:
 		return l.route(ctx, k, a.Site)
@@ -103,16 +103,16 @@ func (l *loop) act(ctx context.Context, k look, action cache.Action) error {
 		})
 	case cache.CutClients:
 		err := l.at(ctx, a.Site, Engine.CutClients)
-		l.links[a.Site].stamp(err, &l.links[a.Site].cutAt)
+		l.note(a.Site, err, func(k *link, now time.Time) { k.cutAt = now })
 		return err
 	}
 	panic(fmt.Sprintf("unknown action %T", action))
 }
 
-// stamp notes when something was done.
-func (k *link) stamp(err error, at *time.Time) {
-	if err == nil {
-		*at = time.Now()
+// note keeps when something was done, if it was. A site without a pod may have no link any more.
+func (l *loop) note(site string, err error, at func(*link, time.Time)) {
+	if k := l.links[site]; err == nil && k != nil {
+		at(k, time.Now())
 	}
 }
 

@@ -91,6 +91,22 @@ func TestWhenTheTrafficWent(t *testing.T) {
 	}
 }
 
+// What is to be done at a site that has left, with its pod and all that is known of it, fails and ends nothing.
+func TestASiteThatHasLeft(t *testing.T) {
+	w := newWorld(t, nil)
+	k := w.looked()
+	delete(k.pods, "west")
+	delete(w.l.links, "west")
+	for _, a := range []cache.Action{cache.TrafficOn{Site: "west"}, cache.CutClients{Site: "west"}, cache.Promote{Site: "west"}, cache.Label{Site: "west", Role: v1alpha1.CacheReplica}} {
+		if err := w.l.act(t.Context(), k, a); !errors.Is(err, errNoPod) {
+			t.Errorf("%s: %v", a, err)
+		}
+	}
+	if err := w.l.act(t.Context(), k, cache.TrafficOff{Site: "west"}); err != nil {
+		t.Errorf("without a pod there is traffic: %v", err)
+	}
+}
+
 // Labels are those of the very pod that was looked at. One that is gone has no traffic; nothing else is taken for done.
 func TestLabelsOfAPod(t *testing.T) {
 	gone := apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "x")
