@@ -153,7 +153,7 @@ func judge(p *Past) {
 		e.Kept = e.within(e.Archived)
 		p.Archived = p.Archived.Union(e.Kept)
 		knows, says := e.knows()
-		if i > 0 && says && sameServer(p.Epochs[i-1], *e) {
+		if i > 0 && sameServer(p.Epochs[i-1], *e) {
 			// Nothing was lost between them, and the operator may have seen the set a moment before the epoch began.
 			knows = knows.Union(p.Epochs[i-1].Archived).Union(p.Epochs[i-1].previous)
 		}

@@ -192,6 +192,9 @@ func TestWhyThereIsNoRoute(t *testing.T) {
 		{"behind it", "1-4", at(7), InGap, "behind a gap", true},
 		{"the backup has what is missing", "1-8", at(6), "", "", false},
 		{"before the gap", "1-4", at(2), "", "", false},
+		{"where the gap begins", "1-4", at(3), "", "", false}, // which is what its text offers
+		{"before all files", "1-4", at(1), "", "", false},
+		{"before all files, with an older backup", "1-2", at(1), InGap, "choose a later backup", false},
 		{"the backup is later", "1-9", at(5), BackupTooNew, "later than", false},
 		{"later than all", "1-8", at(60), BeyondLatest, "later than", false},
 		{"a transaction in a gap", "1-4", Target{GTID: serverA + ":7"}, InGap, "lies in a gap", true},
@@ -213,5 +216,62 @@ func TestWhyThereIsNoRoute(t *testing.T) {
 		case tc.kind != "" && (r == nil || r.Kind != tc.kind || !strings.Contains(r.Message, tc.says) || (r.Gap != nil) != tc.gap):
 			t.Errorf("%s: %v, %+v", tc.name, err, r)
 		}
+	}
+}
+
+// A time is reached if all that was committed until then is there: a gap that begins with it or later is no matter, and one that the backup fills.
+func TestATimeBetweenGaps(t *testing.T) {
+	p := History(NewListing([]Epoch{began(1, "1-4", 1)}, []Log{
+		filed(1, "binlog.000001", "1-4", "5-6", 2, 3, 3), filed(1, "binlog.000002", "1-8", "", 0, 0, 5), filed(1, "binlog.000003", "1-8", "9", 9, 9, 9),
+		filed(1, "binlog.000004", "1-10", "11", 14, 14, 14),
+	}))
+	for _, tc := range []struct {
+		name    string
+		have    string
+		at      int64
+		reaches string
+	}{
+		{"within the last file before a gap", "1-4", 2, "1-6"},
+		{"where the first gap begins", "1-4", 3, "1-6"},
+		{"after a gap, before the next transaction", "1-4", 6, ""},
+		{"the same, with a backup that fills it", "1-8", 6, "1-8"},
+		{"where the second gap begins, with that backup", "1-8", 9, "1-9"},
+		{"behind the second gap, with that backup", "1-8", 14, ""},
+	} {
+		r, err := Plan(p, own(tc.have), Target{Time: micro(tc.at * aSecond)})
+		if (err == nil) != (tc.reaches != "") || err == nil && !r.Reaches.Equal(own(tc.reaches)) || err != nil && RefusalOf(err).Kind != InGap {
+			t.Errorf("%s: reaches %s: %v", tc.name, r.Reaches, err)
+		}
+	}
+}
+
+// Before a failover: what the archive lacks after it is no matter, and what it lacks before it is.
+func TestBeforeAFailoverWithGaps(t *testing.T) {
+	later := filed(2, "binlog.000009", "1-9", "10", 9, 9, 9)
+	later.Site, later.ServerUUID = "b", began(2, "", 0).ServerUUID
+	for name, tc := range map[string]struct {
+		set  string
+		kind RefusalKind
+	}{"a gap after it": {"1-4", ""}, "a gap before it": {"1-3", InGap}} {
+		p := History(NewListing([]Epoch{began(1, "", 1), began(2, "1-4", 5)}, []Log{filed(1, "binlog.000001", "", tc.set, 1, 3, 3), later}))
+		r, err := Plan(p, own(""), Target{BeforeFailover: 2})
+		if tc.kind == "" && (err != nil || !r.Reaches.Equal(own("1-4"))) || tc.kind != "" && (RefusalOf(err) == nil || RefusalOf(err).Kind != tc.kind) {
+			t.Errorf("%s: %+v: %v", name, r, err)
+		}
+	}
+	broken := began(2, "", 5)
+	broken.GTIDExecuted = "x"
+	p := History(NewListing([]Epoch{began(1, "", 1), broken}, []Log{filed(1, "binlog.000001", "", "1-4", 1, 3, 3)}))
+	if _, err := Plan(p, own(""), Target{BeforeFailover: 2}); RefusalOf(err) == nil || RefusalOf(err).Kind != NotInHistory {
+		t.Errorf("a set that cannot be read: %v", err)
+	}
+}
+
+// Of a newest epoch that nobody can tell of, nothing follows about what is before the archive: what was pruned stays known as that.
+func TestPrunedBeforeAnUnknownEpoch(t *testing.T) {
+	unknown := began(2, "", 5)
+	unknown.Unknown = true
+	if p := NextPruned(NewListing([]Epoch{began(1, "", 1), unknown}, nil), Cutoff{At: micro(aSecond), Set: own("1-5")}); p.GTIDExecuted != own("1-5").String() || p.Epoch != 2 {
+		t.Errorf("%+v", p)
 	}
 }

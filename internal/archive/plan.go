@@ -5,6 +5,7 @@ package archive
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mysql-mfg/mfg/internal/gtid"
@@ -158,7 +159,7 @@ func (pl *planner) checkFailover() error {
 		if e.Epoch.Epoch != pl.t.BeforeFailover {
 			continue
 		}
-		if !e.Known || e.Unknown {
+		if e.Unknown {
 			return refuse(NotInHistory, "the archive does not know what epoch %d began with: choose a time or a GTID", pl.t.BeforeFailover)
 		}
 		opened, err := gtid.Parse(e.GTIDExecuted)
@@ -203,17 +204,15 @@ func (pl *planner) checkGTID(text string) error {
 // route takes, again and again, the first file that brings anything and whose predecessors are there.
 func (pl *planner) route() (Route, error) {
 	var r Route
-	used := make([]bool, len(pl.past.Files))
 	for !pl.want.Subtract(pl.done).IsEmpty() {
-		i := pl.next(used)
-		if i < 0 && !r.Stop.Time.IsZero() && pl.onlyLater(used) {
+		i := pl.next()
+		if i < 0 && pl.onlyLater() {
 			r.Reaches = pl.done
 			return r, nil
 		}
 		if i < 0 {
-			return Route{}, pl.stuck(used)
+			return Route{}, pl.stuck()
 		}
-		used[i] = true
 		log := pl.past.Files[i]
 		if t := pl.t.Time; !t.IsZero() && log.First().After(t) {
 			r.Reaches = pl.done
@@ -244,20 +243,14 @@ func (pl *planner) all() error {
 }
 
 // next is the first file that brings anything and can be applied now; -1 if there is none.
-func (pl *planner) next(used []bool) int {
-	for i, log := range pl.past.Files {
-		if used[i] || pl.brings(log).IsEmpty() {
-			continue
-		}
-		if pl.done.Contains(pl.before(log)) {
-			return i
-		}
-	}
-	return -1
+func (pl *planner) next() int {
+	return slices.IndexFunc(pl.past.Files, func(log Log) bool {
+		return !pl.brings(log).IsEmpty() && pl.done.Contains(pl.before(log))
+	})
 }
 
-// brings is what a file has that is wanted now. What its own epoch lost is not taken from it, even if somebody applied it again later: it has
-// its place in the order there.
+// brings is what a file has that is wanted now, which is nothing of one that was applied. What its own epoch lost is not taken from it, even if
+// somebody applied it again later: it has its place in the order there.
 func (pl *planner) brings(log Log) gtid.Set {
 	return pl.past.epoch(log.Epoch).within(log.Set).Intersect(pl.want).Subtract(pl.done)
 }
@@ -279,25 +272,24 @@ func (pl *planner) ends(r *Route, log Log) bool {
 	return false
 }
 
-// onlyLater is true if what is left was all committed after the target. Once a file was taken that goes beyond the target, a gap that comes
-// later is no matter; what of that file a failover lost is why it was not the last. A gap before the target ends with a file that begins
-// before it, so that this is false.
-func (pl *planner) onlyLater(used []bool) bool {
-	if pl.t.Time.IsZero() {
+// onlyLater is true if what is left was all committed after the target: a gap is no matter then that begins with the target, or after it. What
+// was before the archive, and what a gap lacks that begins before the target, may have been committed until then.
+func (pl *planner) onlyLater() bool {
+	if pl.t.Time.IsZero() || !pl.done.Contains(pl.past.Base) {
 		return false
 	}
-	for i, log := range pl.past.Files {
-		if !used[i] && !pl.brings(log).IsEmpty() && !log.First().After(pl.t.Time) {
+	for _, g := range pl.past.Gaps {
+		if g.After.Before(pl.t.Time) && !pl.done.Contains(g.GTIDs) {
 			return false
 		}
 	}
-	return true
+	return !slices.ContainsFunc(pl.past.Files, func(log Log) bool { return !pl.brings(log).IsEmpty() && !log.First().After(pl.t.Time) })
 }
 
 // stuck says what is missing.
-func (pl *planner) stuck(used []bool) error {
-	for i, log := range pl.past.Files {
-		if !used[i] && !pl.brings(log).IsEmpty() {
+func (pl *planner) stuck() error {
+	for _, log := range pl.past.Files {
+		if !pl.brings(log).IsEmpty() {
 			return pl.missing(pl.before(log).Subtract(pl.done))
 		}
 	}
