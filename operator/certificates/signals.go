@@ -25,10 +25,13 @@ var (
 	metricLate = metrics.Gauge(metrics.Group, "operator_certificate_late",
 		"1 if a site shows a certificate that should have been renewed, or its MySQL does not take the one in the Secret; else 0. Only with spec.tls.")
 	metricEscrowExpiry = metrics.Gauge(metrics.Operator, "operator_escrow_certificate_expiry_timestamp_seconds",
-		"When the certificate that the operator made for its escrow listener ends. Absent if it makes none.")
+		"When the certificate of the operator's escrow listener ends, whoever made it. Absent without the listener, and until it has one.")
 	metricEscrowRenewal = metrics.Gauge(metrics.Operator, "operator_escrow_certificate_renewal_timestamp_seconds",
 		"From when on the operator makes another certificate for its escrow listener. Absent if it makes none.")
 )
+
+// ShowEscrow shows when the certificate of the escrow listener ends.
+func ShowEscrow(ends time.Time) { metricEscrowExpiry.WithLabelValues().Set(float64(ends.Unix())) }
 
 // Show shows when the certificate that a group uses ends, whoever made it, and when it is renewed.
 func Show(key types.NamespacedName, d Dates) {

@@ -59,8 +59,10 @@ func TestEscrowReadsItsCertificateAgain(t *testing.T) {
 	if got := served(); got != "first" {
 		t.Fatalf("served %q", got)
 	}
+	first := v.ends.Load()
 	v.certify("second")
 	v.eventually("the renewed certificate", func() bool { return served() == "second" })
+	v.eventually("its end is told", func() bool { second := v.ends.Load(); return first != nil && second != first })
 	failures := func() float64 { return testutil.ToFloat64(metrics.ReadCertificateErrors) }
 	before := failures()
 	if err := os.WriteFile(filepath.Join(v.dir, "tls.crt"), []byte("broken"), 0o600); err != nil {
@@ -83,7 +85,7 @@ func TestEscrowWaitsForItsCertificate(t *testing.T) {
 	v.addr = l.Addr().String()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- v.escrow.Serve(ctx, l, v.dir) }()
+	go func() { ended <- v.escrow.Serve(ctx, l, v.dir, func(at time.Time) { v.ends.Store(&at) }) }()
 	if c, err := v.dial(nil); err == nil {
 		t.Error("a handshake without a certificate")
 		_ = c.Close()

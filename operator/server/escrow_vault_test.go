@@ -24,6 +24,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -59,6 +60,8 @@ type vault struct {
 	tokens  map[string]string
 	round   int64
 	log     *safeBuffer
+	// ends is when the certificate that was read last ends.
+	ends atomic.Pointer[time.Time]
 }
 
 // safeBuffer is a log that several goroutines write to.
@@ -161,7 +164,7 @@ func (v *vault) listen() {
 	v.addr = l.Addr().String()
 	ctx, cancel := context.WithCancel(v.t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- v.escrow.Serve(ctx, l, v.dir) }()
+	go func() { ended <- v.escrow.Serve(ctx, l, v.dir, func(at time.Time) { v.ends.Store(&at) }) }()
 	v.t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
