@@ -309,8 +309,8 @@ const leavingForUpdate = "Update"
 // leave sets or takes away the annotation with which the loop is asked to move the master. It leaves one of another cause alone.
 func (o *Objects) leave(ctx context.Context, pod *corev1.Pod, wanted bool) (asked bool, err error) {
 	now := pod.Annotations[v1alpha1.AnnotationCacheLeaving]
-	switch {
-	case wanted == (now == leavingForUpdate), !wanted && now != leavingForUpdate:
+	// Of another cause the master leaves, too; to write over it would have it stay once the update is done.
+	if now != "" && now != leavingForUpdate || wanted == (now == leavingForUpdate) {
 		return false, nil
 	}
 	patch := pod.DeepCopy()

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -258,6 +259,38 @@ func TestATroubleThatIsSettled(t *testing.T) {
 	}
 }
 
+// The password before stays known until there is another one: engines that have not taken the new one yet are reached with it.
+func TestThePasswordOfBefore(t *testing.T) {
+	w := newWorld(t)
+	passwords := func() (now, before string) {
+		w.must()
+		s := &corev1.Secret{}
+		w.check(w.c.Get(t.Context(), types.NamespacedName{Namespace: key.Namespace, Name: v1alpha1.CacheAuthSecret(key.Name)}, s))
+		return string(s.Data[v1alpha1.CachePassword]), string(s.Data[v1alpha1.CachePasswordPrevious])
+	}
+	first, before := passwords()
+	if again, _ := passwords(); !render.ValidCachePassword(first) || before != "" || again != first {
+		t.Fatalf("%q, before it %q, then %q", first, before, again)
+	}
+	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "theirs"}, Data: map[string][]byte{v1alpha1.CachePassword: []byte("the-second")}}
+	w.check(w.c.Create(t.Context(), theirs))
+	w.group.Spec.Cache.Auth.SecretName = "theirs"
+	for range 2 {
+		if now, before := passwords(); now != "the-second" || before != first {
+			t.Errorf("%q, before it %q", now, before)
+		}
+	}
+	theirs.Data[v1alpha1.CachePassword] = []byte("the-third")
+	w.check(w.c.Update(t.Context(), theirs))
+	if now, before := passwords(); now != "the-third" || before != "the-second" {
+		t.Errorf("%q, before it %q", now, before)
+	}
+	w.group.Spec.Cache.Auth.SecretName = v1alpha1.CacheAuthSecret(key.Name) // the generated one, by its name
+	if now, before := passwords(); now != "the-third" || before != "the-second" {
+		t.Errorf("%q, before it %q", now, before)
+	}
+}
+
 // The annotation that asks the master to leave is this package's only where it says so: one of another cause is neither taken away nor changed.
 func TestWhoIsAskedToLeave(t *testing.T) {
 	const leaving = v1alpha1.AnnotationCacheLeaving
@@ -270,7 +303,7 @@ func TestWhoIsAskedToLeave(t *testing.T) {
 		"it was asked already":             {before: "Update", old: true, after: "Update"},
 		"no longer":                        {before: "Update"},
 		"for another cause, and it stays":  {before: "Drain", after: "Drain"},
-		"another cause, and an update too": {before: "Drain", old: true, after: "Update"},
+		"another cause, and an update too": {before: "Drain", old: true, after: "Drain"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

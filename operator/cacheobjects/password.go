@@ -28,13 +28,12 @@ func (o *Objects) password(ctx context.Context, in render.Input) (Trouble, error
 	if err != nil || trouble != (Trouble{}) {
 		return trouble, err
 	}
-	known := ""
+	before := ""
 	if own != nil {
-		known = string(own.Data[render.CacheKeyKnown])
-	}
-	before := known
-	if own != nil && known == wanted {
-		before = string(own.Data[v1alpha1.CachePasswordPrevious])
+		before = string(own.Data[render.CacheKeyKnown])
+		if before == wanted {
+			before = string(own.Data[v1alpha1.CachePasswordPrevious])
+		}
 	}
 	if err := o.Apply(ctx, in.Group, render.CacheSecret(in, wanted, before)); err != nil {
 		if why := Settle(err); why != "" {
