@@ -6,6 +6,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 	"github.com/mysql-mfg/mfg/tui/feed"
+	"github.com/mysql-mfg/mfg/tui/gauge"
 )
 
 // Answer is what was asked for about one group.
@@ -15,7 +16,9 @@ type Answer struct {
 	// Why is what the operator says of its decision, as a page; Deciding is the rule that decides.
 	Why      string
 	Deciding *wire.ExplainedRule
-	Error    string
+	// Figures are what the sidecars of its sites say.
+	Figures []gauge.Reading
+	Error   string
 }
 
 // Named is an answer about a group that says nothing yet.

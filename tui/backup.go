@@ -9,21 +9,22 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 	"github.com/mysql-mfg/mfg/tui/canvas"
+	"github.com/mysql-mfg/mfg/tui/paint"
 )
 
-// backups are those of a group, a line for each profile, and a restore that is under way. Nothing where there are none.
+// backups are those of a group, a line for each profile. Nothing where there are none.
 func (v groupView) backups(width int) canvas.Block {
-	out := v.restore(width)
+	var out canvas.Block
 	b := v.g.report.Backups
 	if b == nil {
-		return out
+		return nil
 	}
 	label := canvas.Span{Text: "Backups"}
 	if b.Bad() {
 		label.Style = canvas.Warn
 	}
 	for _, p := range b.Profiles {
-		out = append(out, v.signs.Paragraph(label, v.profileWords(p), width)...)
+		out = append(out, v.Signs.Paragraph(label, v.profileWords(p), width)...)
 		label = canvas.Span{}
 	}
 	for _, said := range []struct {
@@ -32,7 +33,7 @@ func (v groupView) backups(width int) canvas.Block {
 		reason  v1alpha1.Reason
 	}{{b.Ready, b.Message, b.Reason}, {b.Verified, b.VerifiedMessage, b.VerifiedReason}} {
 		if said.is != nil && !*said.is {
-			out = append(out, v.signs.Paragraph(canvas.Span{}, said.message+" ["+string(said.reason)+"]", width)...)
+			out = append(out, v.Signs.Paragraph(canvas.Span{}, said.message+" ["+string(said.reason)+"]", width)...)
 		}
 	}
 	return out
@@ -44,11 +45,11 @@ func (v groupView) profileWords(p report.BackupProfile) string {
 	if p.LastSuccess == nil {
 		words += "none yet"
 	} else {
-		words += v.ago(*p.LastSuccess) + " old"
+		words += v.Ago(*p.LastSuccess) + " old"
 	}
 	switch {
 	case p.VerifiedAt != nil:
-		words += ", proven " + v.ago(*p.VerifiedAt) + " ago"
+		words += ", proven " + v.Ago(*p.VerifiedAt) + " ago"
 		if p.RestoreSeconds > 0 {
 			words += fmt.Sprintf(" in %s", time.Duration(p.RestoreSeconds)*time.Second)
 		}
@@ -69,7 +70,7 @@ func (v groupView) profileWords(p report.BackupProfile) string {
 	case p.Suspended:
 		words += ", schedule suspended"
 	case p.Next != nil:
-		words += ", next in " + v.left(*p.Next)
+		words += ", next in " + v.Left(*p.Next)
 	}
 	return words
 }
@@ -85,7 +86,7 @@ func (v groupView) restore(width int) canvas.Block {
 		words += ", backup " + r.Backup
 	}
 	if r.Phase == string(v1alpha1.RestoreLoading) {
-		words += ", loaded into " + orNone(r.Site)
+		words += ", loaded into " + paint.OrNone(r.Site)
 		if r.Progress > 0 { // else nobody has said how far it is
 			words += fmt.Sprintf(", %d %%", r.Progress)
 		}
@@ -99,5 +100,5 @@ func (v groupView) restore(width int) canvas.Block {
 	if r.Reason != "" {
 		words += " [" + string(r.Reason) + "]"
 	}
-	return v.signs.Paragraph(label, words, width)
+	return v.Signs.Paragraph(label, words, width)
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 	"github.com/mysql-mfg/mfg/tui/canvas"
+	"github.com/mysql-mfg/mfg/tui/paint"
+	"github.com/mysql-mfg/mfg/tui/timeline"
 )
 
 // cache is the cache store of a group: who has the sessions, who follows, and the last change of that. Nothing where there is none.
@@ -29,15 +31,15 @@ func (v groupView) cache(width int) canvas.Block {
 		label.Style = canvas.Warn
 	}
 	for _, s := range c.Sites {
-		out = append(out, v.signs.Paragraph(label, cacheWords(c, s), width)...)
+		out = append(out, v.Signs.Paragraph(label, cacheWords(c, s), width)...)
 		label = canvas.Span{}
 	}
 	if t := c.Transition; t != nil {
-		words := fmt.Sprintf("%s, %s, for %s", v.timeline().move(t.From, t.To), report.CacheMoveWords(t.Kind), v.ago(t.StartedAt))
-		out = append(out, v.signs.Paragraph(canvas.Span{Text: "Moving", Style: canvas.Warn}, words, width)...)
+		words := fmt.Sprintf("%s, %s, for %s", v.Move(t.From, t.To), report.CacheMoveWords(t.Kind), v.Ago(t.StartedAt))
+		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Moving", Style: canvas.Warn}, words, width)...)
 	}
 	if p := c.LastPromotion; p != nil {
-		out = append(out, v.signs.Paragraph(canvas.Span{Text: "Promoted", Style: promotionStyle(p)}, v.promotion(*p), width)...)
+		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Promoted", Style: timeline.PromotionStyle(p)}, v.promotion(*p), width)...)
 	}
 	return out
 }
@@ -48,7 +50,7 @@ func cacheWords(c *report.Cache, s report.CacheSite) string {
 	case s.Master:
 		words += ", has the traffic"
 	case s.Role == string(v1alpha1.CacheReplica):
-		words += ", link " + orUnknown(strings.ToLower(s.Link))
+		words += ", link " + paint.OrUnknown(strings.ToLower(s.Link))
 		if s.Behind() != "" {
 			words += ", " + s.Behind() + " behind"
 		}
@@ -72,67 +74,14 @@ func orWord(s, word string) string {
 	return s
 }
 
-func promotionStyle(p *report.CachePromotion) canvas.Style {
-	if p.SessionsPreserved || p.IsFirst() {
-		return canvas.Plain
-	}
-	return canvas.Warn
-}
-
 // promotion is a past change of the cache's master in words.
 func (v groupView) promotion(p report.CachePromotion) string {
-	what := p.What(v.timeline().move)
+	what := p.What(v.Move)
 	if p.IsFirst() {
-		return what + ", for " + v.ago(p.At)
+		return what + ", for " + v.Ago(p.At)
 	}
-	return fmt.Sprintf("%s, %s ago, took %s, %s", what, v.ago(p.At), millis(p.TookMillis), sessionsWords(p))
+	return fmt.Sprintf("%s, %s ago, took %s, %s", what, v.Ago(p.At), paint.Millis(p.TookMillis), timeline.SessionsWords(p))
 }
-
-func sessionsWords(p report.CachePromotion) string {
-	if p.SessionsPreserved {
-		return "sessions preserved"
-	}
-	words := "sessions NOT preserved"
-	if p.Reason != "" {
-		words += " [" + string(p.Reason) + "]"
-	}
-	return words
-}
-
-// cacheStep is what the cache does beside a change of the active site. It waits for nothing, and nothing waits for it.
-func (v timelineView) cacheStep(t v1alpha1.Transition, began time.Time) (step, bool) {
-	c := v.g.report.Cache
-	if c == nil {
-		return step{}, false
-	}
-	s := step{name: "cache", words: "follows to " + t.To, state: stepNext}
-	p := c.LastPromotion
-	switch {
-	case c.Transition != nil:
-		s.words, s.state = "moves to "+c.Transition.To, stepNow
-	case c.MasterSite == t.To && p != nil && p.To == t.To && !p.At.Before(began):
-		s.words, s.state, s.at = sessionsWords(*p)+", "+t.To+" has the traffic", stepDone, p.At
-	case c.MasterSite == t.To:
-		s.words, s.state = t.To+" had the traffic already", stepDone
-	}
-	return s, true
-}
-
-// cacheBeside is what became of the sessions in a change of the active site that is through.
-func (v timelineView) cacheBeside(f v1alpha1.FailoverRecord, from time.Time, width int) canvas.Block {
-	c := v.g.report.Cache
-	if c == nil || c.LastPromotion == nil {
-		return nil
-	}
-	p := *c.LastPromotion
-	if p.To != f.To || p.At.Before(from.Add(-besideMost)) || p.At.After(f.OpenedAt.Add(besideMost)) {
-		return nil // it has nothing to do with that one
-	}
-	return v.signs.Paragraph(canvas.Span{Text: "Cache", Style: promotionStyle(&p)}, "took "+millis(p.TookMillis)+", "+sessionsWords(p), width)
-}
-
-// besideMost is how far from a change of the active site one of the cache's master is taken for its part.
-const besideMost = time.Minute
 
 // cacheMark is the cache in the list: where its master is, and whether something is wrong with it.
 func (v listView) cacheMark(c *report.Cache) canvas.Span {
@@ -142,7 +91,7 @@ func (v listView) cacheMark(c *report.Cache) canvas.Span {
 	case c.Transition != nil:
 		return canvas.Span{Text: "> " + c.Transition.To, Style: canvas.Warn}
 	case c.Ready == nil || !*c.Ready:
-		return canvas.Span{Text: "! " + orNone(c.MasterSite), Style: canvas.Bad}
+		return canvas.Span{Text: "! " + paint.OrNone(c.MasterSite), Style: canvas.Bad}
 	}
 	return canvas.Span{Text: c.MasterSite}
 }
@@ -164,15 +113,15 @@ func (f *fleet) compareCache(g *group, old, now *wire.CacheStatus, at time.Time)
 	}
 	if p := now.LastPromotion; p != nil && (old.LastPromotion == nil || !old.LastPromotion.At.Equal(p.At)) {
 		past := report.CachePromotion{Method: p.Method, SessionsPreserved: p.SessionsPreserved, Reason: v1alpha1.Reason(p.Reason)}
-		words := fmt.Sprintf("cache: master %s -> %s, %s", orNone(p.From), p.To, sessionsWords(past))
+		words := fmt.Sprintf("cache: master %s -> %s, %s", paint.OrNone(p.From), p.To, timeline.SessionsWords(past))
 		if past.IsFirst() {
 			words = "cache: " + p.To + " is the first master"
 		}
-		f.tell(g, item{at: at, words: words, st: promotionStyle(&past)})
+		f.tell(g, item{at: at, words: words, st: timeline.PromotionStyle(&past)})
 		return
 	}
 	if old.ActiveSite != now.ActiveSite {
-		f.tell(g, item{at: at, words: fmt.Sprintf("cache: traffic %s -> %s", orNone(old.ActiveSite), orNone(now.ActiveSite)), st: canvas.Warn})
+		f.tell(g, item{at: at, words: fmt.Sprintf("cache: traffic %s -> %s", paint.OrNone(old.ActiveSite), paint.OrNone(now.ActiveSite)), st: canvas.Warn})
 	}
 }
 

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/duration"
-
 	"github.com/mysql-mfg/mfg/tui/canvas"
 	"github.com/mysql-mfg/mfg/tui/feed"
+	"github.com/mysql-mfg/mfg/tui/paint"
 )
 
 // connection says when the operator and the API server were heard of last, and with that how far the screen is to be believed.
@@ -48,21 +47,21 @@ func (c connection) trust() canvas.Line {
 	quiet, stale := c.stale()
 	resource := "no custom resource"
 	if c.objects {
-		resource = "custom resource " + seconds(c.resourceAge())
+		resource = "custom resource " + paint.Seconds(c.resourceAge())
 	}
 	switch {
 	case c.heardAt.IsZero() && c.link.Error != "" && c.objectErr != "":
 		return canvas.Line{{Text: "NO OPERATOR, " + resource, Style: canvas.Bad}}
 	case c.fellBack && c.objectErr != "":
-		return canvas.Line{{Text: fmt.Sprintf("STALE for %s, %s", seconds(quiet), resource), Style: canvas.Bad}}
+		return canvas.Line{{Text: fmt.Sprintf("STALE for %s, %s", paint.Seconds(quiet), resource), Style: canvas.Bad}}
 	case c.heardAt.IsZero() && c.link.Error != "":
 		return canvas.Line{{Text: "NO OPERATOR, custom resource only", Style: canvas.Warn}}
 	case c.heardAt.IsZero():
 		return canvas.Line{{Text: "connecting", Style: canvas.Warn}}
 	case c.fellBack:
-		return canvas.Line{{Text: fmt.Sprintf("STALE for %s, custom resource only", seconds(quiet)), Style: canvas.Bad}}
+		return canvas.Line{{Text: fmt.Sprintf("STALE for %s, custom resource only", paint.Seconds(quiet)), Style: canvas.Bad}}
 	case stale:
-		return canvas.Line{{Text: fmt.Sprintf("STALE for %s", seconds(quiet)), Style: canvas.Bad}}
+		return canvas.Line{{Text: fmt.Sprintf("STALE for %s", paint.Seconds(quiet)), Style: canvas.Bad}}
 	}
 	return canvas.Line{{Text: "live", Style: canvas.Good}}
 }
@@ -72,10 +71,3 @@ func (c connection) resourceAge() time.Duration { return max(0, c.now.Sub(c.obje
 
 // isBlind is true while neither the operator nor the API server says anything.
 func (c connection) isBlind() bool { return c.objectErr != "" && (c.fellBack || c.heardAt.IsZero()) }
-
-func seconds(d time.Duration) string {
-	if d < 2*time.Minute {
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	}
-	return duration.HumanDuration(d)
-}

@@ -16,6 +16,8 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 	"github.com/mysql-mfg/mfg/tui/canvas"
 	"github.com/mysql-mfg/mfg/tui/feed"
+	"github.com/mysql-mfg/mfg/tui/gauge"
+	"github.com/mysql-mfg/mfg/tui/paint"
 )
 
 // fleet is every group that was heard of, in the order in which they are listed.
@@ -50,7 +52,10 @@ func (f *fleet) arrange() {
 func (f *fleet) group(name string) *group {
 	g := f.groups[name]
 	if g == nil {
-		g = &group{name: name, lag: map[string]*canvas.Trace{}, behind: map[string]*canvas.Trace{}, silent: map[string]time.Time{}}
+		g = &group{
+			name: name, lag: map[string]*canvas.Trace{}, behind: map[string]*canvas.Trace{}, commits: map[string]*canvas.Trace{},
+			counters: map[string]*gauge.Counter{}, silent: map[string]time.Time{},
+		}
 		f.groups[name] = g
 	}
 	return g
@@ -77,6 +82,28 @@ func (f *fleet) rebuild(g *group) {
 func (f *fleet) knows(name string) bool {
 	g := f.groups[name]
 	return g != nil && g.report.Metadata.Name != ""
+}
+
+// count takes in how many transactions each site has now.
+func (g *group) count(s wire.GroupStatus) {
+	for _, site := range s.Sites {
+		c := g.counters[site.Name]
+		if c == nil {
+			c = &gauge.Counter{}
+			g.counters[site.Name] = c
+		}
+		executed := site.GTIDExecuted
+		if !site.Reachable {
+			executed = "" // the last that was heard of
+		}
+		c.Push(s.ObservedAt, executed)
+	}
+}
+
+func (f *fleet) heardFigures(h Answer) {
+	if g := f.groups[h.name()]; g != nil {
+		g.figures, g.figuresErr, g.figuresAt = h.Figures, h.Error, f.now
+	}
 }
 
 func (f *fleet) heardEvents(h Answer) {
@@ -125,6 +152,7 @@ func (f *fleet) absorbChanges(c feed.Changes) {
 			f.compare(g, g.told.Status, t)
 		}
 		g.told = &t
+		g.count(t.Status)
 		f.rebuild(g)
 	}
 	for _, name := range c.Gone {
@@ -212,7 +240,7 @@ func (f *fleet) compare(g *group, old wire.GroupStatus, t feed.Told) {
 	now := t.Status
 	at := t.Clock
 	if old.ActiveSite != now.ActiveSite || old.Epoch != now.Epoch {
-		f.tell(g, item{at: at, words: fmt.Sprintf("active site %s -> %s under epoch %d", orNone(old.ActiveSite), orNone(now.ActiveSite), now.Epoch), st: canvas.Warn})
+		f.tell(g, item{at: at, words: fmt.Sprintf("active site %s -> %s under epoch %d", paint.OrNone(old.ActiveSite), paint.OrNone(now.ActiveSite), now.Epoch), st: canvas.Warn})
 	}
 	if old.Hold != now.Hold {
 		words := "writes may be opened again"
@@ -253,14 +281,14 @@ func (f *fleet) compareSite(g *group, old, now wire.SiteStatus, at time.Time) {
 		g.silent[now.Name] = at
 	}
 	if was, is := stateOf(old), stateOf(now); was.StateWord() != is.StateWord() {
-		words := fmt.Sprintf("%s: %s -> %s", now.Name, orNone(was.StateWord()), orNone(is.StateWord()))
+		words := fmt.Sprintf("%s: %s -> %s", now.Name, paint.OrNone(was.StateWord()), paint.OrNone(is.StateWord()))
 		if now.Message != "" {
 			words += ": " + now.Message
 		}
 		f.tell(g, item{at: at, words: words, st: stateStyle(is)})
 	}
 	if old.Fence != now.Fence {
-		f.tell(g, item{at: at, words: fmt.Sprintf("%s: fence %s -> %s", now.Name, orNone(old.Fence), orNone(now.Fence))})
+		f.tell(g, item{at: at, words: fmt.Sprintf("%s: fence %s -> %s", now.Name, paint.OrNone(old.Fence), paint.OrNone(now.Fence))})
 	}
 	if old.Errant != now.Errant && now.Errant > 0 {
 		f.tell(g, item{at: at, words: fmt.Sprintf("%s: %d transactions that nobody else has", now.Name, now.Errant), st: canvas.Bad})
@@ -292,6 +320,11 @@ func (f *fleet) sample() {
 	for _, g := range f.groups {
 		for _, s := range g.report.Sites {
 			if s.Active {
+				pace := canvas.UnknownSample
+				if !stale {
+					pace = g.counters[s.Name].PerSecond(f.clock())
+				}
+				traceOf(g.commits, s.Name).Push(pace)
 				continue
 			}
 			lag, behind := canvas.UnknownSample, canvas.UnknownSample
@@ -314,11 +347,4 @@ func traceOf(all map[string]*canvas.Trace, site string) *canvas.Trace {
 		all[site] = t
 	}
 	return t
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

@@ -33,6 +33,11 @@ func shown(t *testing.T, m Model, width, height int, keys ...string) string {
 	final := p.FinalModel(t, teatest.WithFinalTimeout(30*time.Second)).(still)
 	frame := final.frame()
 	exact(t, frame, width, height)
+	if dir := os.Getenv("FRAMES"); dir != "" { // for who wants to look at them as a terminal shows them: less -R
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(t.Name())+".txt"), []byte(frame.Draw(true)+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return frame.Bare()
 }
 
@@ -84,6 +89,16 @@ func TestFrames(t *testing.T) {
 		"cache":      {model: func() Model { return cached(begin(Options{Group: "orders"})).m }},
 		"cache-list": {model: func() Model { return cached(begin(Options{})).m }},
 		"cache-move": {model: func() Model { return cacheFollows(failingOver(cached(begin(Options{Group: "orders"})))).m }},
+		"planned":    {model: func() Model { return planned(begin(Options{Group: "orders"})).m }},
+		"moving":     {model: func() Model { return moving(planned(begin(Options{Group: "orders"}))).m }},
+		"opening":    {model: func() Model { return opening(failingOver(begin(Options{Group: "orders"}))).m }},
+		"loss":       {model: func() Model { return withLoss(failingOver(begin(Options{Group: "orders"}))).m }},
+		"behind":     {model: func() Model { return catchingUp(begin(Options{Group: "orders"})).m }},
+		"backing-up": {model: func() Model { return backingUp(begin(Options{Group: "orders"})).m }},
+		"restoring":  {model: func() Model { return restoring(begin(Options{Group: "orders"})).m }},
+		"cache-lost": {model: func() Model { return cacheLost(cached(begin(Options{Group: "orders"}))).m }},
+		"pods":       {model: func() Model { return drilled(failingOver(begin(looking(Options{Group: "orders"}))), "d").m }},
+		"logs":       {model: func() Model { return drilled(failingOver(begin(looking(Options{Group: "orders"}))), "l").m }},
 		"backups":    {model: func() Model { return backedUp(begin(Options{Group: "orders"})).m }},
 		"help":       {model: func() Model { return begin(Options{AllowActions: true}).m }, keys: []string{"?"}},
 		"read-only":  {model: func() Model { return begin(Options{Group: "orders"}).m }, keys: []string{"j", "f"}},

@@ -31,25 +31,42 @@ func TestSplitBrainComesFirst(t *testing.T) {
 	}
 }
 
-// TestHintsAreWhole: a command is on the screen as it is to be typed, or the one that shows it is; one frame as text has them all.
+// TestHintsAreWhole: a command is on the screen as it is to be typed, whatever the screen's width: a shell reads the lines as one.
 func TestHintsAreWhole(t *testing.T) {
 	const log = "kubectl logs -c sidecar --tail=100 -n shop -l mysql-mfg.io/failover-group=users,mysql-mfg.io/site=frankfurt,app.kubernetes.io/name=mysql"
 	s := splitBrain(begin(Options{Group: "users"}))
 	for _, width := range []int{40, 80, 105, 110, 120, 200} {
 		s.m.width, s.m.height = width, 200
-		frame := s.m.frame().Bare()
-		if !strings.Contains(frame, "kubectl mfg explain users -n shop\n") {
-			t.Errorf("%d columns: no next command in\n%s", width, frame)
-		}
-		if got, want := strings.Contains(frame, log+"\n"), len(log) <= width; got != want || strings.Contains(frame, "kubectl logs") != want {
-			t.Errorf("%d columns: the log whole %t, want %t:\n%s", width, got, want, frame)
-		}
-		if got, want := strings.Contains(frame, "kubectl mfg status users -n shop\n"), len(log) > width; got != want {
-			t.Errorf("%d columns: where it is shown %t, want %t:\n%s", width, got, want, frame)
+		frame := strings.ReplaceAll(s.m.frame().Bare(), "\\\n", "")
+		for _, command := range []string{"kubectl mfg explain users -n shop", log} {
+			if !strings.Contains(frame, command+"\n") {
+				t.Errorf("%d columns: no %q in\n%s", width, command, frame)
+			}
 		}
 	}
 	if frame := s.m.Once(80); !strings.Contains(frame, log+"\n") {
 		t.Errorf("no log in\n%s", frame)
+	}
+}
+
+// TestTheDeadSiteComesFirst: of a failover the problem and the hint are those of the site that is lost; what its replicas do without it
+// follows from that.
+func TestTheDeadSiteComesFirst(t *testing.T) {
+	s := failingOver(begin(Options{Group: "orders"}))
+	for _, size := range sizes {
+		s.m.width, s.m.height = size[0], size[1]
+		text := oneLine(s.m.frame().Bare())
+		dead, follows := strings.Index(text, "Problem paris is unreachable: neither the sidecar nor MySQL answers [SiteUnreachable]"), strings.Index(text, "Follows from that: madrid is fenced")
+		if dead < 0 || follows < dead {
+			t.Errorf("%v: the cause at %d, what follows at %d:\n%s", size, dead, follows, text)
+		}
+		if change := strings.Index(text, "Changing emergency paris → frankfurt"); change < 0 || change > dead {
+			t.Errorf("%v: the change at %d, the cause at %d", size, change, dead)
+		}
+	}
+	s.m.page, s.m.width, s.m.height = pageList, 120, 40
+	if text := oneLine(s.m.frame().Bare()); !strings.Contains(text, "SiteUnreachable paris") {
+		t.Errorf("the list:\n%s", text)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/mysql-mfg/mfg/tui/canvas"
+	"github.com/mysql-mfg/mfg/tui/drill"
 )
 
 // pauseFor is for how long the key p pauses a group.
@@ -59,6 +60,12 @@ func (m *Model) show(p page) {
 // leave goes back one step.
 func (m *Model) leave() {
 	switch m.page {
+	case pageDrill:
+		if m.drill.Filter != "" {
+			m.drill.Filter = ""
+			return
+		}
+		m.page, m.scroll = m.back, 0
 	case pageHelp, pageWhy:
 		m.page, m.scroll = m.back, 0
 	case pageGroup:
@@ -86,11 +93,18 @@ func (m *Model) listKey(k tea.KeyPressMsg) tea.Cmd {
 		m.choose(-page)
 	case "/":
 		m.prompt, m.typed = promptFilter, m.fleet.filter
-	case "s":
-		m.fleet.byName = !m.fleet.byName
+	case "N", "shift+n":
+		m.fleet.byName = true
 		m.arrange()
-	case "enter", "right", "l":
+	case "S", "shift+s":
+		m.fleet.byName = false
+		m.arrange()
+	case "enter", "right":
 		m.openGroup(m.cursor)
+	case "l":
+		return m.drillInto(m.cursor, drill.Logs, "")
+	case "d":
+		return m.drillInto(m.cursor, drill.Pods, "")
 	case "x":
 		m.openWhy(m.cursor)
 	}
@@ -130,21 +144,24 @@ func (m *Model) openWhy(name string) {
 func (m *Model) groupKey(k tea.KeyPressMsg) tea.Cmd {
 	switch k.String() {
 	case "ctrl+f", "pgdown", "space", "J", "shift+j":
-		m.scrollBy(max(1, m.painter().bodyRows()/2))
+		m.scrollBy(max(1, m.painter().BodyRows()/2))
 		return nil
 	case "ctrl+b", "pgup", "K", "shift+k":
-		m.scrollBy(-max(1, m.painter().bodyRows()/2))
+		m.scrollBy(-max(1, m.painter().BodyRows()/2))
 		return nil
 	}
 	g := m.fleet.groups[m.open]
-	if m.page != pageGroup || g == nil {
+	switch {
+	case m.page == pageDrill:
+		return m.drillKey(k)
+	case m.page != pageGroup || g == nil:
 		return m.pageKey(k)
 	}
 	sites := len(g.report.Sites)
 	switch k.String() {
-	case "j", "down", "l", "right":
+	case "j", "down", "right":
 		m.site = max(0, min(sites-1, m.site+1))
-	case "k", "up", "h", "left":
+	case "k", "up", "left":
 		m.site = max(0, m.site-1)
 	case "tab":
 		m.next(1)
@@ -152,6 +169,12 @@ func (m *Model) groupKey(k tea.KeyPressMsg) tea.Cmd {
 		m.next(-1)
 	case "x":
 		m.openWhy(m.open)
+	case "d", "enter":
+		return m.drillInto(m.open, drill.Pods, g.siteAt(m.site))
+	case "l":
+		return m.drillInto(m.open, drill.Logs, g.siteAt(m.site))
+	case "s":
+		m.shell(g, g.siteAt(m.site))
 	case "f":
 		return m.siteAction(VerbFailover)
 	case "c":
@@ -173,13 +196,15 @@ func (m *Model) pageKey(k tea.KeyPressMsg) tea.Cmd {
 		m.scrollBy(-1)
 	case "g", "home":
 		m.scroll = 0
+	case "G", "shift+g", "end":
+		m.scroll = theEnd
 	}
 	return nil
 }
 
 // scrollBy goes no further than to the last line: each line beyond would have to be scrolled back.
 func (m *Model) scrollBy(n int) {
-	most := max(0, len(m.body(m.width))-m.painter().bodyRows())
+	most := max(0, len(m.body(m.width))-m.painter().BodyRows())
 	m.scroll = max(0, min(most, min(most, m.scroll)+n))
 }
 
@@ -220,8 +245,12 @@ func (g *group) action(verb, argument string) Action {
 func (m *Model) promptKey(k tea.KeyPressMsg) tea.Cmd {
 	switch k.String() {
 	case "esc":
-		if m.prompt == promptFilter {
+		switch m.prompt {
+		case promptFilter:
 			m.setFilter("")
+		case promptSearch:
+			m.drill.Filter = ""
+		case promptNone, promptCommand:
 		}
 		m.prompt, m.typed = promptNone, ""
 	case "enter":
@@ -248,8 +277,12 @@ func (m *Model) promptKey(k tea.KeyPressMsg) tea.Cmd {
 
 func (m *Model) typeIn(s string) {
 	m.typed += canvas.Clean(s)
-	if m.prompt == promptFilter {
+	switch m.prompt {
+	case promptFilter:
 		m.setFilter(m.typed)
+	case promptSearch:
+		m.drill.Filter = m.typed
+	case promptNone, promptCommand:
 	}
 }
 
@@ -282,6 +315,10 @@ func (m *Model) command(words []string) tea.Cmd {
 		if g := m.current(); g != nil {
 			m.openWhy(g.name)
 		}
+	case string(drill.Pods), string(drill.Logs):
+		if g := m.current(); g != nil {
+			return m.drillInto(g.name, drill.Kind(words[0]), argument)
+		}
 	case VerbFailover, VerbAbort, VerbReclone, VerbPause, VerbResume:
 		return m.verb(words[0], argument)
 	default:
@@ -294,12 +331,12 @@ func (m *Model) verb(verb, argument string) tea.Cmd {
 	g := m.current()
 	switch {
 	case g == nil:
-		m.say("choose a group first")
+		m.say("choose a group first", "")
 		return nil
 	case argument == "" && verb == VerbPause:
 		argument = pauseFor
 	case argument == "" && verb != VerbResume && verb != VerbAbort:
-		m.say(":" + verb + " SITE")
+		m.say(":"+verb+" SITE", "")
 		return nil
 	}
 	return m.act(g.action(verb, argument))
@@ -315,11 +352,11 @@ func (m *Model) jump(name string) {
 	}
 	switch len(found) {
 	case 0:
-		m.say("no such command or group: " + name + " (? helps)")
+		m.say("no such command or group: "+name+" (? helps)", "")
 	case 1:
 		m.openGroup(found[0])
 	default:
 		slices.Sort(found)
-		m.say("which one: " + strings.Join(found, ", "))
+		m.say("which one: "+strings.Join(found, ", "), "")
 	}
 }

@@ -64,8 +64,14 @@ func TestActions(t *testing.T) {
 			if len(*asked) != 0 {
 				t.Errorf("a dashboard that only looks did %+v", *asked)
 			}
-			if !strings.Contains(s.m.notice, c.says) {
-				t.Errorf("says %q", s.m.notice)
+			if s.m.offer != c.says {
+				t.Errorf("says %q, %q", s.m.notice, s.m.offer)
+			}
+			for _, size := range [][2]int{{40, 24}, {80, 24}, {120, 40}} {
+				s.m.width, s.m.height = size[0], size[1]
+				if text := strings.ReplaceAll(s.m.frame().Bare(), "\\\n", ""); !strings.Contains(text, c.says) {
+					t.Errorf("%d columns: the command is not whole:\n%s", size[0], text)
+				}
 			}
 		})
 	}

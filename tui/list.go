@@ -14,6 +14,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 	"github.com/mysql-mfg/mfg/tui/canvas"
 	"github.com/mysql-mfg/mfg/tui/feed"
+	"github.com/mysql-mfg/mfg/tui/paint"
 )
 
 // listView draws the groups, one line each, and the news of all of them.
@@ -27,10 +28,10 @@ type listView struct {
 
 // rows is how many groups are seen at once.
 func (v listView) rows() int {
-	if v.height == 0 {
+	if v.Height == 0 {
 		return len(v.fleet.order)
 	}
-	rows := v.bodyRows() - 1 - v.newsRows()
+	rows := v.BodyRows() - 1 - v.newsRows()
 	if v.isBlind() {
 		rows-- // which says so
 	}
@@ -40,11 +41,11 @@ func (v listView) rows() int {
 // newsRows is how much of the list's screen is for news.
 func (v listView) newsRows() int {
 	switch {
-	case v.height >= 50:
+	case v.Height >= 50:
 		return 12
-	case v.height >= 36:
+	case v.Height >= 36:
 		return 8
-	case v.height >= 20:
+	case v.Height >= 20:
 		return 4
 	}
 	return 0
@@ -54,9 +55,9 @@ func (v listView) draw(width int) canvas.Block {
 	rows := v.rows()
 	first := v.firstRow(rows)
 	columns := v.columns(width, first, min(len(v.fleet.order), first+rows))
-	out := v.signs.Table(columns, width)
+	out := v.Signs.Table(columns, width)
 	if v.isBlind() && len(v.fleet.order) > 0 {
-		out = append(canvas.Block{v.signs.Fit(canvas.Line{{Text: "  this is old: " + v.objectErr, Style: canvas.Bad}}, width)}, out...)
+		out = append(canvas.Block{v.Signs.Fit(canvas.Line{{Text: "  this is old: " + v.objectErr, Style: canvas.Bad}}, width)}, out...)
 	}
 	if len(v.fleet.order) == 0 {
 		out = append(out, v.nothing())
@@ -65,10 +66,10 @@ func (v listView) draw(width int) canvas.Block {
 	if news == 0 {
 		return out
 	}
-	for len(out) < v.bodyRows()-news {
+	for len(out) < v.BodyRows()-news {
 		out = append(out, nil)
 	}
-	out = append(out, v.signs.Rule("News", width))
+	out = append(out, v.Signs.Rule("News", width))
 	return append(out, v.newsBlock(v.fleet.news, news-1, true)...)
 }
 
@@ -79,7 +80,7 @@ func (v listView) nothing() canvas.Line {
 	case v.objectErr != "":
 		return canvas.Line{{Text: "  " + v.objectErr, Style: canvas.Bad}}
 	case !v.objects && v.heardAt.IsZero():
-		return canvas.Line{{Text: "  asking the API server and the operator" + v.signs.Ellipsis, Style: canvas.Faint}}
+		return canvas.Line{{Text: "  asking the API server and the operator" + v.Signs.Ellipsis, Style: canvas.Faint}}
 	}
 	return canvas.Line{{Text: "  there are no groups here", Style: canvas.Faint}}
 }
@@ -118,13 +119,13 @@ func (v listView) columns(width, from, to int) []canvas.Column {
 		mark.Cells = append(mark.Cells, sign)
 		name.Cells = append(name.Cells, canvas.Span{Text: v.shortName(r), Style: canvas.Strong})
 		status.Cells = append(status.Cells, canvas.Span{Text: statusSign(r) + string(r.Summary), Style: summaryStyle(r.Summary)})
-		active.Cells = append(active.Cells, canvas.Span{Text: orNone(r.ActiveSite)})
+		active.Cells = append(active.Cells, canvas.Span{Text: paint.OrNone(r.ActiveSite)})
 		sites.Cells = append(sites.Cells, sitesSpan(r.Sites))
 		worst := g.worst()
 		lag.Cells = append(lag.Cells, canvas.Span{Text: lagWords(worst.LagSeconds)})
 		behind.Cells = append(behind.Cells, canvas.Span{Text: countWords(worst.Behind)})
 		samples := g.lags(min(plotWidth, 60))
-		p := v.signs.Spark(samples, plotWidth, 1, canvas.Greatest(samples, 1))
+		p := v.Signs.Spark(samples, plotWidth, 1, canvas.Greatest(samples, 1))
 		plot.Cells = append(plot.Cells, p[0][0])
 		epoch.Cells = append(epoch.Cells, canvas.Span{Text: fmt.Sprint(r.Epoch)})
 		loss.Cells = append(loss.Cells, forecastSpan(r.Forecast))
@@ -256,5 +257,8 @@ func problemSpan(r report.MysqlFailoverGroupReport) canvas.Span {
 		return canvas.Span{Text: "-", Style: canvas.Faint}
 	}
 	p := r.Problems[0]
+	if p.Reason == v1alpha1.ReasonFailingOver && len(r.Problems) > 1 && !r.Problems[1].Consequence {
+		p = r.Problems[1] // the status says the one already, and not what it comes from
+	}
 	return canvas.Span{Text: strings.TrimSpace(string(p.Reason) + " " + p.Site), Style: canvas.Warn}
 }

@@ -161,7 +161,7 @@ func (k *keyboard) Read(p []byte) (int, error) {
 // TestManyGroups: all of them can be reached, and the cursor stays on its group while the list changes under it.
 func TestManyGroups(t *testing.T) {
 	s := loadedModel()
-	s.keys("s")
+	s.keys("N")
 	for range 137 {
 		s.keys("j")
 	}
@@ -170,7 +170,7 @@ func TestManyGroups(t *testing.T) {
 	}
 	bad := loaded(3)[0]
 	bad.Sites[2].State, bad.Sites[2].Reachable = "Unreachable", false
-	s.keys("s")
+	s.keys("S")
 	s.tell(false, bad)
 	if s.m.cursor != "shop/group-137" || s.m.fleet.order[0] != "shop/group-000" {
 		t.Errorf("cursor on %s, first %s", s.m.cursor, s.m.fleet.order[0])

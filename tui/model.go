@@ -16,7 +16,9 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 	"github.com/mysql-mfg/mfg/tui/canvas"
+	"github.com/mysql-mfg/mfg/tui/drill"
 	"github.com/mysql-mfg/mfg/tui/feed"
+	"github.com/mysql-mfg/mfg/tui/gauge"
 )
 
 // Times by which the screen says how far it is to be believed.
@@ -27,6 +29,9 @@ const (
 	fallBackAfter = 15 * time.Second
 	eventsEvery   = 3 * time.Second
 	whyEvery      = time.Second
+	// figuresEvery is how often sidecars are asked for figures, which they measure every 15 s; after figuresHold those are old.
+	figuresEvery = 10 * time.Second
+	figuresHold  = 45 * time.Second
 	// tickerMost is how many lines of news are kept of each group.
 	tickerMost = 100
 )
@@ -48,8 +53,10 @@ type Options struct {
 	Now          time.Time
 	// Perform makes what carries an action out on the terminal: the verb itself, with its plan and its questions.
 	Perform func(Action) Runner
-	// Events and Why ask about one group; they run beside the screen.
-	Events, Why func(namespace, group string) Answer
+	// Events, Why and Figures ask about one group; they run beside the screen.
+	Events, Why, Figures func(namespace, group string) Answer
+	// Look asks about one site: its pods, or its logs.
+	Look func(drill.Question) drill.Answer
 }
 
 // page is what fills the screen.
@@ -60,6 +67,7 @@ const (
 	pageGroup
 	pageWhy
 	pageHelp
+	pageDrill
 )
 
 // prompt is what is typed into.
@@ -69,6 +77,7 @@ const (
 	promptNone prompt = iota
 	promptCommand
 	promptFilter
+	promptSearch // in a page of text
 )
 
 // Model is the dashboard.
@@ -88,11 +97,17 @@ type Model struct {
 	prompt   prompt
 	typed    string
 	notice   string
+	offer    string // the command that a person may type, below the notice
 	noticeAt time.Time
+	drill    drill.Page
 
-	why      Answer
-	eventsAt time.Time
-	whyAt    time.Time
+	why       Answer
+	eventsAt  time.Time
+	whyAt     time.Time
+	figuresAt time.Time
+	lookAt    time.Time
+	// asking and looking are true until the answer is there: a pod that hangs is not asked a second time meanwhile.
+	asking, looking bool
 }
 
 // item is one line of news.
@@ -109,8 +124,13 @@ type group struct {
 	object *v1alpha1.MysqlFailoverGroup // nil: not read
 	told   *feed.Told                   // nil: not told
 	report report.MysqlFailoverGroupReport
-	lag    map[string]*canvas.Trace
-	behind map[string]*canvas.Trace
+	// lag, behind and commits are what was measured of each site, second by second; counters make the last of them.
+	lag, behind, commits map[string]*canvas.Trace
+	counters             map[string]*gauge.Counter
+	// figures are what sidecars said last, and when: zero if nobody asks.
+	figures    []gauge.Reading
+	figuresErr string
+	figuresAt  time.Time
 	// silent is since when the operator has called a site unreachable, by its clock.
 	silent    map[string]time.Time
 	news      []item

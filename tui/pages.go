@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mysql-mfg/mfg/tui/canvas"
+	"github.com/mysql-mfg/mfg/tui/drill"
 )
 
 // whyPage is what the operator says of its decision, as kubectl mfg explain draws it.
@@ -23,6 +24,15 @@ func (m Model) whyPage(width int) canvas.Block {
 	return out
 }
 
+// drillPage is what lies below a site.
+func (m Model) drillPage(width int) canvas.Block {
+	var f drill.Facts
+	if g := m.fleet.groups[m.open]; g != nil {
+		f = drill.Facts{Report: g.report, Events: g.events}
+	}
+	return m.drill.Draw(m.painter().Painter, f, width)
+}
+
 // keyHelp is every key, by page.
 var keyHelp = []struct{ keys, what string }{
 	{"", "Everywhere"},
@@ -34,26 +44,37 @@ var keyHelp = []struct{ keys, what string }{
 	{"j k, arrows", "choose a group; g and G go to the ends, space and ctrl+b page"},
 	{"enter", "open it"},
 	{"/", "show only what matches: name, status or active site"},
-	{"s", "sort by name, or what needs attention first"},
+	{"N, S", "sort by name, or by status: what needs attention first"},
+	{"l", "logs of all of its sites"},
 	{"x", "why the operator does, or does not, fail over"},
 	{"", "A group"},
 	{"j k, arrows", "choose a site; space and ctrl+b scroll"},
 	{"tab", "next group; shift+tab the one before"},
+	{"d, enter", "pods of the chosen site, with their containers and events"},
+	{"l", "logs of the chosen site"},
+	{"s", "the command for a shell beside its MySQL"},
 	{"x", "why the operator does, or does not, fail over"},
 	{"f", "planned failover to the chosen site"},
 	{"a", "abort the planned failover that is under way; withdraw an order that accepts data loss"},
 	{"c", "copy the chosen site again (reclone)"},
 	{"p", "pause the operator for 30m, or resume"},
+	{"", "Pods and logs"},
+	{"j k, g G", "scroll; logs stay at the newest line while that is on the screen"},
+	{"/", "show only lines with what is typed; esc ends it"},
+	{"tab, w", "logs: the next container, and lines whole or cut"},
 	{"", "Commands"},
 	{":GROUP", "open that group"},
 	{":groups", "the list; :filter WORD filters it"},
 	{":explain", "why"},
+	{":pods SITE", "as d; :logs SITE, or :logs for all sites"},
 	{":failover SITE", "as f; :abort, :reclone SITE, :pause 10m, :resume"},
 	{":quit", "quit"},
 	{"", "Signs"},
 	{"*", "the active site; > is what is chosen; ! needs attention; ? is not known"},
-	{"lag, behind", "value, share of the greatest value shown, and its course, one column a second"},
-	{"[x] [>] [ ]", "a step that is done, under way, to come"},
+	{"lag, behind", "value and course, one column a second; in a card also its share of the greatest value shown"},
+	{"commits", "transactions a second, from one look of the operator to the next"},
+	{"to go", "how long until a replica has caught up at this pace"},
+	{"[x] [>] [ ]", "a step that is done, under way, to come; [?] is not known"},
 }
 
 func (m Model) helpPage(width int) canvas.Block {

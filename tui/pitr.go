@@ -19,12 +19,12 @@ func (v groupView) pitr(width int) canvas.Block {
 	if p.Bad() || p.GapCount > 0 {
 		label.Style = canvas.Warn
 	}
-	out := v.signs.Paragraph(label, v.recoverWords(p), width)
+	out := v.Signs.Paragraph(label, v.recoverWords(p), width)
 	for _, g := range p.Gaps[max(0, len(p.Gaps)-gapsShown):] {
-		out = append(out, v.signs.Paragraph(canvas.Span{}, gapWords(g), width)...)
+		out = append(out, v.Signs.Paragraph(canvas.Span{}, gapWords(g), width)...)
 	}
 	if p.Bad() && p.Message != "" {
-		out = append(out, v.signs.Paragraph(canvas.Span{}, p.Message+" ["+string(p.Reason)+"]", width)...)
+		out = append(out, v.Signs.Paragraph(canvas.Span{}, p.Message+" ["+string(p.Reason)+"]", width)...)
 	}
 	return out
 }
@@ -36,7 +36,7 @@ func (v groupView) recoverWords(p *report.PITR) string {
 	words := "no point in time yet"
 	switch {
 	case p.Latest != nil && p.Earliest != nil:
-		words = "any moment until " + v.ago(*p.Latest) + " ago, from " + v.ago(*p.Earliest) + " ago on"
+		words = "any moment until " + v.Ago(*p.Latest) + " ago, from " + v.Ago(*p.Earliest) + " ago on"
 	case p.Latest != nil:
 		words = "no point in time: no backup to begin with"
 	}

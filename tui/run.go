@@ -54,7 +54,7 @@ func Run(ctx context.Context, m Model, feeds Feeds, in io.Reader, out io.Writer)
 }
 
 // Gather listens until both feeds have told what they know, or the context ends, and returns the dashboard of that moment. What
-// happened before it only Kubernetes knows, so of a group that is open it asks for the events too.
+// happened before it only Kubernetes knows, so of a group that is open it asks for the events too, and for the figures.
 func Gather(ctx context.Context, m Model, feeds Feeds) Model {
 	ctx, cancel := context.WithCancel(ctx)
 	told := make(chan tea.Msg)
@@ -82,8 +82,14 @@ func Gather(ctx context.Context, m Model, feeds Feeds) Model {
 	cancel()
 	all.Wait()
 	m.fleet.sample()
-	if g := m.fleet.groups[m.open]; g != nil && m.options.Events != nil {
-		m.fleet.heardEvents(m.options.Events(g.report.Metadata.Namespace, g.report.Metadata.Name))
+	if g := m.fleet.groups[m.open]; g != nil {
+		ns, name := g.report.Metadata.Namespace, g.report.Metadata.Name
+		if ask := m.options.Events; ask != nil {
+			m.fleet.heardEvents(ask(ns, name))
+		}
+		if ask := m.options.Figures; ask != nil {
+			m.fleet.heardFigures(ask(ns, name))
+		}
 	}
 	return m
 }

@@ -4,6 +4,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -13,6 +14,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 	"github.com/mysql-mfg/mfg/tui/feed"
+	"github.com/mysql-mfg/mfg/tui/gauge"
 )
 
 // noon is when every story begins. The machine on which it is watched is 3 s ahead of the operator.
@@ -88,11 +90,13 @@ func encrypted(g *v1alpha1.MysqlFailoverGroup) *v1alpha1.MysqlFailoverGroup {
 type story struct {
 	m  Model
 	at time.Time // the operator's clock
+	// executed is how many transactions the active site of each group has, and pace how many come a second.
+	executed, pace int64
 }
 
 func newStory(o Options) *story {
 	o.Now = noon.Add(ahead)
-	return &story{m: New(o), at: noon}
+	return &story{m: New(o), at: noon, executed: 1000000, pace: 118}
 }
 
 func (s *story) send(msgs ...tea.Msg) {
@@ -106,6 +110,16 @@ func (s *story) tell(whole bool, groups ...wire.GroupStatus) {
 	c := feed.Changes{Whole: whole, At: s.at.Add(ahead), Clock: s.at, Link: &feed.Link{Up: true, Route: "service proxy"}}
 	for _, g := range groups {
 		g.ObservedAt = s.at
+		g.Sites = slices.Clone(g.Sites)
+		for i := range g.Sites {
+			if site := &g.Sites[i]; site.Reachable && site.GTIDExecuted == "" {
+				behind := int64(0)
+				if site.Behind != nil {
+					behind = *site.Behind
+				}
+				site.GTIDExecuted = fmt.Sprintf("3e11fa47-71ca-11e1-9e33-c80aa9429562:1-%d", s.executed-behind)
+			}
+		}
 		c.Groups = append(c.Groups, feed.Told{Status: g, Clock: s.at})
 	}
 	s.send(c)
@@ -114,6 +128,7 @@ func (s *story) tell(whole bool, groups ...wire.GroupStatus) {
 func (s *story) pass(d time.Duration) {
 	for range int(d / time.Second) {
 		s.at = s.at.Add(time.Second)
+		s.executed += s.pace
 		s.send(tick(s.at.Add(ahead)))
 	}
 }
@@ -163,14 +178,25 @@ func begin(o Options) *story {
 			s.tell(false, g)
 		}
 	}
+	for _, group := range []string{"orders", "users"} {
+		s.send(figures(Answer{Namespace: "shop", Group: group, Figures: []gauge.Reading{
+			reading("paris", 42, 61), reading("frankfurt", 3, 61), reading("madrid", 2, 84),
+		}}))
+	}
+	s.send(figures(Answer{Namespace: "shop", Group: "carts", Figures: []gauge.Reading{gauge.Unread("paris", "you may neither get pods/proxy nor create pods/portforward in namespace shop")}}))
 	return s
+}
+
+// reading is what a sidecar says of a volume that is full to so many per cent.
+func reading(site string, connections, taken float64) gauge.Reading {
+	return gauge.Reading{Site: site, Connections: connections, MaxConnections: 151, Running: 2, DiskBytes: 100 << 30, DiskFreeBytes: (100 - taken) / 100 * (100 << 30)}
 }
 
 // failingOver goes on with the loss of the active site of orders.
 func failingOver(s *story) *story {
 	silent := site("paris", "primary-candidate", 0, 0)
 	silent.State, silent.Reachable, silent.SidecarReachable, silent.Writable, silent.Fence = "Unreachable", false, false, false, "unknown"
-	silent.Message = "neither the sidecar nor MySQL answers"
+	silent.Message, s.pace = "neither the sidecar nor MySQL answers", 0
 	frankfurt, madrid := site("frankfurt", "primary-candidate", 0.3, 0), site("madrid", "dr-only", 2.2, 396)
 	g := told("orders", 7, silent, frankfurt, madrid)
 	g.Topology, g.Verdict, g.Reason, g.Message, g.Forecast = "ActiveSilent", "Wait", "ActiveSiteSilent", "paris is silent for 1 polls and 2.0s; needed are 3 and 4s", nil
@@ -192,7 +218,7 @@ func failingOver(s *story) *story {
 	s.send(feed.Objects{Changed: []*v1alpha1.MysqlFailoverGroup{o}, At: s.at.Add(ahead)})
 	s.pass(9 * time.Second)
 	s.send(why(Answer{Namespace: "shop", Group: "orders", Why: "orders  shop\nRules\n", Deciding: &wire.ExplainedRule{Name: "Gate",
-		Input: "no proof that paris is fenced; its lease has run out at 2026-11-03T12:01:23Z (9.9s left)", Remedy: "wait"}}))
+		Input: "no proof that paris is fenced; its lease runs out at 2026-11-03T12:01:23Z (9.9s left)", Remedy: "wait", Until: noon.Add(83 * time.Second)}}))
 	s.send(events(Answer{Namespace: "shop", Group: "orders", Events: []report.Event{
 		{Time: s.at.Add(-9 * time.Second), Type: "Warning", Reason: "FailoverStarted", Object: "MysqlFailoverGroup/orders", Message: "paris is silent; the role moves to frankfurt under epoch 8"},
 		{Time: s.at.Add(-11 * time.Second), Type: "Warning", Reason: "NodeNotReady", Object: "Pod/mysql-orders-paris-0", Message: "Node is not ready", Count: 2},

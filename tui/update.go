@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/tui/drill"
 	"github.com/mysql-mfg/mfg/tui/feed"
 )
 
@@ -49,12 +50,21 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 		m.arrange()
 	case events:
 		m.fleet.heardEvents(Answer(msg))
+	case figures:
+		m.asking = false
+		m.fleet.heardFigures(Answer(msg))
+	case looked:
+		m.looking = false
+		if msg.Question != m.drill.Question {
+			return m.look() // it was put off for the one that has been answered now
+		}
+		m.drill.Answer = drill.Answer(msg)
 	case why:
 		if Answer(msg).name() == m.open {
 			m.why = Answer(msg)
 		}
 	case done:
-		m.notice, m.noticeAt = outcome(msg), m.fleet.now
+		m.say(outcome(msg), "")
 	}
 	return nil
 }
@@ -68,14 +78,16 @@ func (m *Model) pass(now time.Time) {
 		m.arrange()
 	}
 	if m.notice != "" && m.fleet.now.Sub(m.noticeAt) > noticeFor {
-		m.notice = ""
+		m.say("", "")
 	}
 	m.fleet.sample()
 }
 
 type (
-	events Answer
-	why    Answer
+	events  Answer
+	figures Answer
+	why     Answer
+	looked  drill.Answer
 )
 
 // asks are the questions about the open group that are due.
@@ -94,7 +106,27 @@ func (m *Model) asks() tea.Cmd {
 		m.whyAt = m.fleet.now
 		cmds = append(cmds, func() tea.Msg { return why(ask(ns, name)) })
 	}
+	if ask := m.options.Figures; ask != nil && !m.asking && m.fleet.now.Sub(m.figuresAt) >= figuresEvery {
+		m.figuresAt, m.asking = m.fleet.now, true
+		cmds = append(cmds, func() tea.Msg { return figures(ask(ns, name)) })
+	}
+	if m.page == pageDrill && m.fleet.now.Sub(m.lookAt) >= lookEvery {
+		cmds = append(cmds, m.look())
+	}
 	return tea.Batch(cmds...)
+}
+
+// lookEvery is how often pods and logs are read again while they are on the screen.
+const lookEvery = 2 * time.Second
+
+// look asks about what is drilled into. One question is under way at a time; the next tick asks the one that was put off.
+func (m *Model) look() tea.Cmd {
+	ask, q := m.options.Look, m.drill.Question
+	if ask == nil || m.looking {
+		return nil
+	}
+	m.lookAt, m.looking = m.fleet.now, true
+	return func() tea.Msg { return looked(ask(q)) }
 }
 
 // deciding is true while there is something that the operator could be asked about.
@@ -123,7 +155,7 @@ type Runner interface {
 // act hands an action to its verb, which shows its plan and asks. A dashboard that only looks names the command instead.
 func (m *Model) act(a Action) tea.Cmd {
 	if !m.options.AllowActions || m.options.Perform == nil {
-		m.say("read-only (start with --allow-actions): " + a.Command())
+		m.say("read-only (start with --allow-actions):", a.Command())
 		return nil
 	}
 	runner := m.options.Perform(a)
@@ -136,7 +168,10 @@ func (m *Model) act(a Action) tea.Cmd {
 	})
 }
 
-func (m *Model) say(words string) { m.notice, m.noticeAt = words, m.fleet.now }
+// say puts words in the last lines of the screen, and a command that a person may type under them.
+func (m *Model) say(words, command string) {
+	m.notice, m.offer, m.noticeAt = words, command, m.fleet.now
+}
 
 // Command is what a person would type for it.
 func (a Action) Command() string {

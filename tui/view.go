@@ -8,6 +8,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/mysql-mfg/mfg/tui/canvas"
+	"github.com/mysql-mfg/mfg/tui/drill"
+	"github.com/mysql-mfg/mfg/tui/paint"
 )
 
 // The smallest screen on which anything can be said.
@@ -35,7 +37,7 @@ func (m Model) frame() canvas.Block {
 	if m.width < leastWidth || m.height < leastHeight {
 		return canvas.Block{{{Text: m.signs.Clip(fmt.Sprintf("%dx%d is too small", m.width, m.height), m.width)}}}
 	}
-	rows := m.painter().bodyRows()
+	rows := m.painter().BodyRows()
 	body := m.body(m.width)
 	hidden := 0
 	if m.page != pageList {
@@ -47,12 +49,13 @@ func (m Model) frame() canvas.Block {
 		body = body[:rows]
 		body[rows-1] = canvas.Line{{Text: fmt.Sprintf("%s %d more lines: space", m.signs.Ellipsis, hidden+1), Style: canvas.Faint}}
 	}
-	out := canvas.Block{m.header()}
+	out, foot := canvas.Block{m.header()}, m.footer()
 	out = append(out, body...)
-	for len(out) < m.height-1 {
+	for len(out) < m.height {
 		out = append(out, nil)
 	}
-	out = append(out[:m.height-1], m.footer())
+	foot = foot[:min(len(foot), m.height-1)]
+	out = append(out[:m.height-len(foot)], foot...)
 	for i := range out {
 		out[i] = m.signs.Fit(out[i], m.width)
 	}
@@ -67,13 +70,15 @@ func (m Model) body(width int) canvas.Block {
 		return m.whyPage(width)
 	case pageHelp:
 		return m.helpPage(width)
+	case pageDrill:
+		return m.drillPage(width)
 	case pageList:
 	}
 	return m.listView().draw(width)
 }
 
 func (m Model) painter() painter {
-	return painter{signs: m.signs, height: m.height, connection: m.fleet.connection}
+	return painter{paint.Painter{Signs: m.signs, Height: m.height, Now: m.fleet.clock()}, m.fleet.connection}
 }
 
 func (m Model) listView() listView {
@@ -111,6 +116,8 @@ func (m Model) where() string {
 		return m.open + " why"
 	case pageGroup:
 		return m.open
+	case pageDrill:
+		return m.drill.Title()
 	case pageList:
 	}
 	namespace := m.options.Namespace
@@ -130,29 +137,50 @@ func (m Model) where() string {
 	return words
 }
 
-// footer is the prompt, the answer to the last key, or what can be pressed.
-func (m Model) footer() canvas.Line {
+// footer is the prompt, the answer to the last key, or what can be pressed. An answer takes as many lines as its words need.
+func (m Model) footer() canvas.Block {
 	switch {
 	case m.prompt == promptCommand:
-		return canvas.Line{{Text: ":" + m.typed}, {Text: " ", Style: canvas.Chosen}}
+		return canvas.Block{{{Text: ":" + m.typed}, {Text: " ", Style: canvas.Chosen}}}
 	case m.prompt == promptFilter:
-		return canvas.Line{{Text: "/" + m.typed}, {Text: " ", Style: canvas.Chosen}, {Text: fmt.Sprintf("  %d found", len(m.fleet.order)), Style: canvas.Faint}}
+		return canvas.Block{{{Text: "/" + m.typed}, {Text: " ", Style: canvas.Chosen}, {Text: fmt.Sprintf("  %d found", len(m.fleet.order)), Style: canvas.Faint}}}
+	case m.prompt == promptSearch:
+		return canvas.Block{{{Text: "/" + m.typed}, {Text: " ", Style: canvas.Chosen}}}
 	case m.notice != "":
-		return canvas.Line{{Text: m.notice, Style: canvas.Warn}}
+		out := m.signs.Wrap(canvas.Span{}, 0, m.notice, m.width)
+		for i := range out {
+			for j := range out[i] {
+				out[i][j].Style = canvas.Warn
+			}
+		}
+		if m.offer != "" {
+			out = append(out, m.painter().Command(m.offer, m.width)...)
+		}
+		return out
 	}
-	keys := "enter open  / filter  : command  x why  s sort  ? help  q quit"
+	return canvas.Block{{{Text: m.keys(), Style: canvas.Faint}}}
+}
+
+// keys are what can be pressed on this page.
+func (m Model) keys() string {
 	switch m.page {
 	case pageGroup:
-		keys = "j/k site  f failover  c reclone  p pause  x why  esc back  ? help  q quit"
 		if g := m.fleet.groups[m.open]; g != nil && g.isAbortable() {
-			keys = "j/k site  a abort  f failover  p pause  x why  esc back  ? help  q quit"
+			return "j/k site  d pods  l logs  a abort  f failover  x why  esc back  ? help  q quit"
 		}
+		return "j/k site  d pods  l logs  f failover  c reclone  p pause  x why  ? help  q quit"
+	case pageDrill:
+		if m.drill.Question.Kind == drill.Logs {
+			return "j/k scroll  G newest  / filter  tab container  w wrap  esc back  q quit"
+		}
+		return "j/k scroll  l logs  s shell  esc back  q quit"
 	case pageWhy, pageHelp:
-		keys = "j/k scroll  esc back  q quit"
+		return "j/k scroll  esc back  q quit"
 	case pageList:
-		if m.fleet.filter != "" {
-			keys = "filter /" + m.fleet.filter + " (esc ends it)  " + keys
-		}
 	}
-	return canvas.Line{{Text: keys, Style: canvas.Faint}}
+	keys := "enter open  / filter  : command  l logs  x why  N S sort  ? help  q quit"
+	if m.fleet.filter != "" {
+		keys = "filter /" + m.fleet.filter + " (esc ends it)  " + keys
+	}
+	return keys
 }

@@ -18,7 +18,9 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 	"github.com/mysql-mfg/mfg/tui"
+	"github.com/mysql-mfg/mfg/tui/drill"
 	"github.com/mysql-mfg/mfg/tui/feed"
+	"github.com/mysql-mfg/mfg/tui/gauge"
 )
 
 // Cluster is what the dashboard follows, and what its keys ask for.
@@ -29,6 +31,8 @@ type Cluster interface {
 	Routes(operatorNamespace, namespace string) []feed.Route
 	// Watch follows the groups of a namespace, or of all for "", until the context ends.
 	Watch(ctx context.Context, namespace string, deliver func(feed.Objects))
+	// Figures asks the sidecars of a group what they have measured.
+	Figures(ctx context.Context, namespace, group string) ([]gauge.Reading, error)
 }
 
 // Op is `kubectl mfg dashboard`.
@@ -89,6 +93,8 @@ func (op *Op) options(ctx context.Context, env cli.Environment, c Cluster, names
 		Colour: cli.Colored(op.Color, env), ASCII: op.ASCII || !SpeaksUnicode(env.Getenv),
 		Events:  func(namespace, group string) tui.Answer { return op.events(ctx, env, c, tui.Named(namespace, group)) },
 		Why:     func(namespace, group string) tui.Answer { return op.why(ctx, env, c, tui.Named(namespace, group)) },
+		Figures: func(namespace, group string) tui.Answer { return op.figures(ctx, c, tui.Named(namespace, group)) },
+		Look:    func(q drill.Question) drill.Answer { return look(ctx, env, c, q) },
 		Perform: func(a tui.Action) tui.Runner { return NewAction(env, c, op.OperatorNamespace, a) },
 	}
 }

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package gauge knows the figures of a site that its status does not have: how many commits a second, how full its disk is, how many
+// connections it has, and when a replica has caught up. It is pure. A figure that nobody could read is unknown, never 0.
+package gauge
+
+import (
+	"bufio"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mysql-mfg/mfg/internal/gtid"
+)
+
+// MaxBytes is as much of an answer as is read: a sidecar has some hundred series in some 30 kB, and what sends more is none.
+const MaxBytes = 1 << 20
+
+// Reading is what a sidecar says of its mysqld and its volume. Figures are NaN where it does not say.
+type Reading struct {
+	Site string
+	// Error is why nothing could be read; the figures are unknown then.
+	Error string
+
+	Connections, MaxConnections, Running float64
+	DiskBytes, DiskFreeBytes             float64
+}
+
+// Unread is a reading of which only the reason is known.
+func Unread(site, why string) Reading {
+	nan := math.NaN()
+	return Reading{Site: site, Error: why, Connections: nan, MaxConnections: nan, Running: nan, DiskBytes: nan, DiskFreeBytes: nan}
+}
+
+// Parse reads the answer of a sidecar's /metrics, and no more of it than MaxBytes. What is no number, is not finite or below 0 is not known.
+func Parse(site string, body io.Reader) Reading {
+	r := Unread(site, "")
+	into := map[string]*float64{
+		"sidecar_mysql_connections": &r.Connections, "sidecar_mysql_max_connections": &r.MaxConnections, "sidecar_mysql_threads_running": &r.Running,
+		"sidecar_volume_size_bytes": &r.DiskBytes, "sidecar_volume_available_bytes": &r.DiskFreeBytes,
+	}
+	lines, found := bufio.NewScanner(io.LimitReader(body, MaxBytes)), 0
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), " ")
+		to := into[name]
+		if to == nil {
+			continue
+		}
+		if v, err := strconv.ParseFloat(strings.TrimSpace(value), 64); err == nil && v >= 0 && !math.IsInf(v, 0) {
+			*to = v
+			found++
+		}
+	}
+	switch err := lines.Err(); {
+	case found > 0: // what was read holds, also of an answer that broke off
+	case err != nil:
+		r.Error = "its answer cannot be read: " + err.Error()
+	default:
+		r.Error = "its answer has no figures of mysqld"
+	}
+	return r
+}
+
+// DiskShare is how much of the volume is taken, of 1; NaN if that is not known.
+func (r Reading) DiskShare() float64 {
+	if !(r.DiskBytes > 0) || !(r.DiskFreeBytes <= r.DiskBytes) {
+		return math.NaN()
+	}
+	return 1 - r.DiskFreeBytes/r.DiskBytes
+}
+
+// window is over how long commits are counted: two polls and a half of the operator make a steady number.
+const window = 5 * time.Second
+
+// Counter turns the transactions that a site has executed, as the operator sees them at each of its polls, into commits a second.
+type Counter struct {
+	seen []count
+	set  string
+}
+
+type count struct {
+	at    time.Time
+	total int64
+}
+
+// Push takes in the GTID set of a poll. A set that cannot be read, or that has fewer than before, begins again: the site has other data.
+func (c *Counter) Push(at time.Time, executed string) {
+	total := int64(0)
+	switch n := len(c.seen); {
+	case executed == "":
+		*c = Counter{} // not seen
+		return
+	case n > 0 && executed == c.set:
+		total = c.seen[n-1].total
+	default:
+		set, err := gtid.Parse(executed)
+		if err != nil {
+			*c = Counter{}
+			return
+		}
+		total = set.Count()
+	}
+	n := len(c.seen)
+	if n > 0 && (total < c.seen[n-1].total || !at.After(c.seen[n-1].at)) {
+		if !at.After(c.seen[n-1].at) {
+			return
+		}
+		c.seen = c.seen[:0]
+	}
+	c.set, c.seen = executed, append(c.seen, count{at, total})
+	old := 0
+	for old+2 < len(c.seen) && at.Sub(c.seen[old+1].at) >= window {
+		old++
+	}
+	c.seen = slices.Delete(c.seen, 0, old)
+}
+
+// PerSecond is how many commits a second there were until now; NaN until that is known. What is not told again has not changed, so a site of
+// which nothing was told for a while has done nothing since.
+func (c *Counter) PerSecond(now time.Time) float64 {
+	if c == nil || len(c.seen) < 2 {
+		return math.NaN()
+	}
+	first, last := c.seen[0], c.seen[len(c.seen)-1]
+	end := last.at
+	if quiet := now.Sub(end); quiet > window {
+		return 0
+	} else if quiet > window/2 {
+		end = now.Add(-window / 2)
+	}
+	return float64(last.total-first.total) / end.Sub(first.at).Seconds()
+}
+
+// Trend is what becomes of the gap between a replica and the active site.
+type Trend int
+
+// The trends.
+const (
+	Unknown Trend = iota
+	CaughtUp
+	Closing
+	Steady
+	Growing
+)
+
+// least is after how many seconds of a gap its trend is known.
+const least = 10
+
+// CatchUp reads the trend off the gaps of the last seconds, the newest last, and for one that closes how long that takes at this pace.
+func CatchUp(gaps []float64) (Trend, time.Duration) {
+	known := slices.DeleteFunc(slices.Clone(gaps), math.IsNaN)
+	n := len(known)
+	if len(gaps) == 0 || math.IsNaN(gaps[len(gaps)-1]) {
+		return Unknown, 0
+	}
+	last := known[n-1]
+	if last == 0 {
+		return CaughtUp, 0
+	}
+	if n < least || slices.ContainsFunc(gaps[len(gaps)-least:], math.IsNaN) {
+		return Unknown, 0
+	}
+	// Halves are compared, not two samples: a poll that comes late is no trend.
+	half := n / 2
+	pace := (mean(known[:half]) - mean(known[n-half:])) / float64(n-half)
+	switch {
+	case pace*float64(n) > last/20 && pace > 0:
+		return Closing, time.Duration(last / pace * float64(time.Second))
+	case -pace*float64(n) > last/20:
+		return Growing, 0
+	}
+	return Steady, 0
+}
+
+func mean(all []float64) float64 {
+	sum := 0.0
+	for _, v := range all {
+		sum += v
+	}
+	return sum / float64(len(all))
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"strings"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+	"github.com/mysql-mfg/mfg/tui/canvas"
+	"github.com/mysql-mfg/mfg/tui/paint"
+)
+
+// problems are what is wrong, each cause before what follows from it, and how far that is to be believed.
+func (v groupView) problems(width int) canvas.Block {
+	var out canvas.Block
+	var follow []string
+	for _, p := range v.g.report.Problems {
+		switch {
+		case p.Consequence:
+			follow = append(follow, problemWords(p))
+		case !v.g.tells(p):
+			out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Problem", Style: canvas.Bad}, problemWords(p), width)...)
+		}
+	}
+	if len(follow) > 0 {
+		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Follows", Style: canvas.Faint}, "from that: "+strings.Join(follow, ", "), width)...)
+	}
+	for _, n := range v.g.report.Notes {
+		if n.Kind == report.NotePause {
+			continue // has its countdown above
+		}
+		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Note", Style: canvas.Warn}, n.Text, width)...)
+	}
+	return append(out, v.doubts(width)...)
+}
+
+func problemWords(p report.Problem) string {
+	words := p.Message
+	if p.Site != "" {
+		words = p.Site + " " + words
+	}
+	return words + " [" + string(p.Reason) + "]"
+}
+
+// doubts say why what is shown may not be how it is.
+func (v groupView) doubts(width int) canvas.Block {
+	var out canvas.Block
+	if v.objectErr != "" {
+		words := "the custom resource was never read: "
+		if v.objects {
+			words = "the custom resource was last heard of " + paint.Seconds(v.resourceAge()) + " ago: "
+		}
+		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Facts", Style: canvas.Bad}, words+v.objectErr, width)...)
+	}
+	if v.g.report.Facts.Source == report.LastKnown && v.link.Error != "" {
+		words := "the last known status of the custom resource"
+		if at := v.g.report.Facts.ObservedAt; at != nil {
+			words += ", changed " + v.Ago(*at) + " ago"
+		}
+		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Facts", Style: canvas.Warn}, words+": "+v.g.report.Facts.Message, width)...)
+	}
+	return out
+}
+
+// tells is true for a problem that the timeline says already, or the site's own line. A site that is dead is named in any case.
+func (g *group) tells(p report.Problem) bool {
+	if p.Site == "" {
+		return g.report.Transition != nil && p.Reason == v1alpha1.ReasonFailingOver
+	}
+	return p.OfSite && p.Reason != v1alpha1.ReasonSiteUnreachable
+}
+
+// hints are the next commands, as kubectl mfg status names them. A command is there to be copied, so it is drawn whole.
+func (v groupView) hints(width int) canvas.Block {
+	var out canvas.Block
+	for _, h := range v.g.report.Hints {
+		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Hint", Style: canvas.Good}, h.Message+":", width)...)
+		out = append(out, v.Command(h.Command, width)...)
+	}
+	return out
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package timeline
+
+import (
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+	"github.com/mysql-mfg/mfg/tui/canvas"
+	"github.com/mysql-mfg/mfg/tui/paint"
+)
+
+// cacheStep is what the cache does beside a change of the active site. It waits for nothing, and nothing waits for it.
+func (v View) cacheStep(t v1alpha1.Transition, began time.Time) (step, bool) {
+	c := v.Report.Cache
+	if c == nil {
+		return step{}, false
+	}
+	s := step{name: "cache", words: "follows to " + t.To, state: next}
+	p := c.LastPromotion
+	switch {
+	case c.Transition != nil:
+		s.words, s.state = "moves to "+c.Transition.To, now
+	case c.MasterSite == t.To && p != nil && p.To == t.To && !p.At.Before(began):
+		s.words, s.state, s.at = SessionsWords(*p)+", "+t.To+" has the traffic", done, p.At
+	case c.MasterSite == t.To:
+		s.words, s.state = t.To+" had the traffic already", done
+	}
+	return s, true
+}
+
+// besideMost is how far from a change of the active site one of the cache's master is taken for its part.
+const besideMost = time.Minute
+
+// cacheBeside is what became of the sessions in a change of the active site that is through.
+func (v View) cacheBeside(f v1alpha1.FailoverRecord, from time.Time, width int) canvas.Block {
+	c := v.Report.Cache
+	if c == nil || c.LastPromotion == nil {
+		return nil
+	}
+	p := *c.LastPromotion
+	if p.To != f.To || p.At.Before(from.Add(-besideMost)) || p.At.After(f.OpenedAt.Add(besideMost)) {
+		return nil // it has nothing to do with that one
+	}
+	return v.Signs.Paragraph(canvas.Span{Text: "Cache", Style: PromotionStyle(&p)}, "took "+paint.Millis(p.TookMillis)+", "+SessionsWords(p), width)
+}
+
+// SessionsWords say what became of the sessions when the cache's master changed.
+func SessionsWords(p report.CachePromotion) string {
+	if p.SessionsPreserved {
+		return "sessions preserved"
+	}
+	words := "sessions NOT preserved"
+	if p.Reason != "" {
+		words += " [" + string(p.Reason) + "]"
+	}
+	return words
+}
+
+// PromotionStyle is that of such a change.
+func PromotionStyle(p *report.CachePromotion) canvas.Style {
+	if p.SessionsPreserved || p.IsFirst() {
+		return canvas.Plain
+	}
+	return canvas.Warn
+}
