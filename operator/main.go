@@ -28,6 +28,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/cacheobjects"
 	"github.com/mysql-mfg/mfg/operator/controller"
 	"github.com/mysql-mfg/mfg/operator/leading"
+	"github.com/mysql-mfg/mfg/operator/limits"
 	"github.com/mysql-mfg/mfg/operator/lost"
 	"github.com/mysql-mfg/mfg/operator/monitor"
 	"github.com/mysql-mfg/mfg/operator/render"
@@ -191,7 +192,7 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger, term *leading.Term) er
 		Turns: turns, Revision: turns.Revision,
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: factsOf{loops}, Loops: bothLoops{loops, caches}, CacheTroubles: troubles, Access: reach, Work: register, Keys: keys,
 		Recorder: recorder, Install: install, Proven: v1alpha1.IsProven(),
-		Limits: render.Limits{Images: elements(s.allowedImages), DNSSuffixes: elements(s.allowedNames)},
+		Limits: limits.Limits{Images: elements(s.allowedImages), DNSSuffixes: elements(s.allowedNames)},
 		Escrow: escrowed, ReachEscrow: client.Escrow{URL: s.escrowURL}.Reach, Lease: s.lease(), Holder: s.holder,
 		OwnAuthorities: authoritiesOf(own), KeepTrust: trustOf(own, escrowed),
 	})

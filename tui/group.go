@@ -14,6 +14,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 	"github.com/mysql-mfg/mfg/tui/canvas"
+	"github.com/mysql-mfg/mfg/tui/copies"
 	"github.com/mysql-mfg/mfg/tui/paint"
 	"github.com/mysql-mfg/mfg/tui/timeline"
 )
@@ -38,6 +39,10 @@ func (v groupView) sites() sitesView {
 	return sitesView{painter: v.painter, g: v.g, selected: v.selected}
 }
 
+func (v groupView) copies() copies.View {
+	return copies.View{Painter: v.Painter, Report: v.g.report}
+}
+
 func (v groupView) timeline() timeline.View {
 	out := timeline.View{Painter: v.Painter, Report: v.g.report, Object: v.g.object, SilentSince: func(site string) time.Time { return v.g.silent[site] }}
 	if v.why.name() == v.g.name && v.g.deciding() {
@@ -52,7 +57,7 @@ func (v groupView) draw(width int) canvas.Block {
 	change := v.timeline()
 	problems, hints, sites := v.problems(width), v.hints(width), v.sites().draw(width)
 	wrong := append(slices.Clone(problems), hints...)
-	rest := []canvas.Block{v.keyrings(width), v.cache(width), append(v.backups(width), v.pitr(width)...), v.unread(width)}
+	rest := []canvas.Block{v.keyrings(width), v.cache(width), append(v.copies().Backups(width), v.copies().PITR(width)...), v.unread(width)}
 	sections := append([]canvas.Block{sites, wrong}, rest...)
 	switch {
 	case change.IsRunning():
@@ -62,7 +67,7 @@ func (v groupView) draw(width int) canvas.Block {
 	case width < wideScreen:
 		sections = append(sections, change.Draw(width))
 	}
-	sections = append([]canvas.Block{v.restore(width)}, sections...) // a group that waits for its data waits for nothing else
+	sections = append([]canvas.Block{v.copies().Restore(width)}, sections...) // a group that waits for its data waits for nothing else
 	for _, s := range sections {
 		if len(s) > 0 {
 			out = append(append(out, nil), s...)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/cacheobjects/turn"
+	"github.com/mysql-mfg/mfg/operator/limits"
 	"github.com/mysql-mfg/mfg/operator/render"
 )
 
@@ -27,7 +28,7 @@ type Objects struct {
 	// Client reads from the operator's cache and writes; Live reads from the API server.
 	Client client.Client
 	Live   client.Reader
-	Limits render.Limits
+	Limits limits.Limits
 	// Apply and Remove are the controller's: they touch only what is the group's own.
 	Apply  func(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj client.Object) error
 	Remove func(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj client.Object) error

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/limits"
 	"github.com/mysql-mfg/mfg/operator/render"
 )
 
@@ -360,7 +361,7 @@ func TestWhatKeepsPodsFromBeingReplaced(t *testing.T) {
 // An image that the installation does not allow makes no pods; those that there are keep theirs.
 func TestAnImageThatIsNotAllowed(t *testing.T) {
 	w := newWorld(t)
-	w.o.Limits = render.Limits{Images: []string{"valkey/valkey"}}
+	w.o.Limits = limits.Limits{Images: []string{"valkey/valkey"}}
 	w.group.Spec.Cache.Image = "evil/valkey:1"
 	if out := w.must(); len(out.Refused) != 1 || out.Refused[0].Reason != v1alpha1.ReasonImageNotAllowed || len(w.sets()) != 0 {
 		t.Errorf("%+v, StatefulSets of %v", out, w.sets())

@@ -19,6 +19,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/limits"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
@@ -307,7 +308,7 @@ func TestACacheThatWouldTakeAnotherGroupsService(t *testing.T) {
 
 func TestRefusedCacheSettingsAndImages(t *testing.T) {
 	w := cachedWorld(t)
-	w.r.Limits = render.Limits{Images: []string{"mysql", "valkey/valkey"}}
+	w.r.Limits = limits.Limits{Images: []string{"mysql", "valkey/valkey"}}
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) {
 		g.Spec.Cache.Config = map[string]v1alpha1.CacheSetting{"replicaof": "a 1"}
 		g.Spec.Cache.Image = "evil/valkey:1"
@@ -323,7 +324,7 @@ func TestRefusedCacheSettingsAndImages(t *testing.T) {
 		t.Errorf("runs %s", image)
 	}
 	fresh := newWorld(t, scopetest.Group(withCache, func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Cache.Image = "evil/valkey:1" }))
-	fresh.r.Limits = render.Limits{Images: []string{"mysql"}}
+	fresh.r.Limits = limits.Limits{Images: []string{"mysql"}}
 	fresh.reconcile()
 	if slices.ContainsFunc(fresh.cacheObjects(), func(o string) bool { return strings.HasPrefix(o, "set ") }) {
 		t.Errorf("pods are made: %v", fresh.cacheObjects())

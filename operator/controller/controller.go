@@ -30,6 +30,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/encryption"
 	"github.com/mysql-mfg/mfg/operator/follow"
 	"github.com/mysql-mfg/mfg/operator/keyring"
+	"github.com/mysql-mfg/mfg/operator/limits"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
@@ -70,7 +71,7 @@ type Options struct {
 	// Proven are the features that this version stands for.
 	Proven v1alpha1.Proven
 	// Limits are what groups may ask for.
-	Limits render.Limits
+	Limits limits.Limits
 	// Escrow keeps the keyrings of encrypted groups; nil if the installation has no escrow listener.
 	Escrow encryption.Escrow
 	// ReachEscrow looks whether the escrow endpoint can be reached by who believes these authorities alone; nil asks nobody.

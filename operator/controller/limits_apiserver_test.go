@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/limits"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
@@ -26,7 +26,7 @@ import (
 const tenantManifests = "../../charts/testdata/mfg-tenants.yaml"
 
 // tenantLimits are those of that file.
-var tenantLimits = render.Limits{Images: []string{"mysql", "registry.example.com/db/"}, DNSSuffixes: []string{"{namespace}.db.example.com"}}
+var tenantLimits = limits.Limits{Images: []string{"mysql", "registry.example.com/db/"}, DNSSuffixes: []string{"{namespace}.db.example.com"}}
 
 // The chart's policy refuses what the operator would refuse, and nothing else.
 func TestTenantPolicyOnAPIServer(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/follow"
-	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/limits"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
@@ -33,7 +33,7 @@ func (w *world) images() map[string]string {
 
 func TestAnImageThatIsNotAllowedIsNotRun(t *testing.T) {
 	w := newWorld(t, scopetest.Group(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "evil/mysql:9.7" }))
-	w.r.Limits = render.Limits{Images: []string{"mysql"}}
+	w.r.Limits = limits.Limits{Images: []string{"mysql"}}
 	w.reconcile()
 	if got := w.images(); len(got) != 0 {
 		t.Errorf("pods are made: %v", got)
@@ -66,7 +66,7 @@ func TestARunningGroupKeepsItsImage(t *testing.T) {
 	w.settle("a", "b", "c")
 	w.facts.Open("a")
 	w.reconcile()
-	w.r.Limits = render.Limits{Images: []string{"registry.example.com/mysql"}}
+	w.r.Limits = limits.Limits{Images: []string{"registry.example.com/mysql"}}
 	before := w.deployments()
 	w.reconcile()
 	if diff := cmp.Diff(before, w.deployments()); diff != "" {
@@ -102,7 +102,7 @@ func TestANameThatIsNotAllowedIsNotPublished(t *testing.T) {
 	if w.endpoint() == nil {
 		t.Fatal("no record without a limit")
 	}
-	w.r.follow = follow.New(w.r.base, w.r.apply, render.Limits{DNSSuffixes: []string{"{namespace}.example.net"}})
+	w.r.follow = follow.New(w.r.base, w.r.apply, limits.Limits{DNSSuffixes: []string{"{namespace}.example.net"}})
 	w.reconcile()
 	if w.endpoint() != nil {
 		t.Error("the record of a name that is not allowed stays")

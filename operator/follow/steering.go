@@ -16,7 +16,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/apply"
-	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/limits"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/scope"
@@ -57,12 +57,12 @@ type Follow struct {
 	*scope.Base
 	objects *apply.Applier
 	// limits are what groups may ask for.
-	limits render.Limits
+	limits limits.Limits
 	memory *steering
 }
 
 // New makes a Follow.
-func New(base *scope.Base, objects *apply.Applier, limits render.Limits) *Follow {
+func New(base *scope.Base, objects *apply.Applier, limits limits.Limits) *Follow {
 	return &Follow{Base: base, objects: objects, limits: limits, memory: newSteering()}
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tui
+// Package copies draws what a group could be brought back from: its backups, its archive of binary logs, and a restore that is under way.
+package copies
 
 import (
 	"fmt"
@@ -12,10 +13,16 @@ import (
 	"github.com/mysql-mfg/mfg/tui/paint"
 )
 
-// backups are those of a group, a line for each profile. Nothing where there are none.
-func (v groupView) backups(width int) canvas.Block {
+// View draws them for one group.
+type View struct {
+	paint.Painter
+	Report report.MysqlFailoverGroupReport
+}
+
+// Backups are those of the group, a line for each profile. Nothing where there are none.
+func (v View) Backups(width int) canvas.Block {
 	var out canvas.Block
-	b := v.g.report.Backups
+	b := v.Report.Backups
 	if b == nil {
 		return nil
 	}
@@ -40,7 +47,7 @@ func (v groupView) backups(width int) canvas.Block {
 }
 
 // profileWords are how old the newest backup is and its proof, what is being made, and when the next is due.
-func (v groupView) profileWords(p report.BackupProfile) string {
+func (v View) profileWords(p report.BackupProfile) string {
 	words := p.Name + " "
 	if p.LastSuccess == nil {
 		words += "none yet"
@@ -75,9 +82,9 @@ func (v groupView) profileWords(p report.BackupProfile) string {
 	return words
 }
 
-// restore is how far the restore of a new group is, until it is over.
-func (v groupView) restore(width int) canvas.Block {
-	r := v.g.report.Restore
+// Restore is how far the restore of a new group is, until it is over.
+func (v View) Restore(width int) canvas.Block {
+	r := v.Report.Restore
 	if r == nil || r.Over() {
 		return nil
 	}

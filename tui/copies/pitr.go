@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tui
+package copies
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"github.com/mysql-mfg/mfg/tui/canvas"
 )
 
-// pitr is until when the group can be brought back to any moment, and what is missing. Nothing where there is no archive.
-func (v groupView) pitr(width int) canvas.Block {
-	p := v.g.report.PITR
+// PITR is until when the group can be brought back to any moment, and what is missing. Nothing where there is no archive.
+func (v View) PITR(width int) canvas.Block {
+	p := v.Report.PITR
 	if p == nil {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (v groupView) pitr(width int) canvas.Block {
 // gapsShown is how many gaps the pane has room for.
 const gapsShown = 3
 
-func (v groupView) recoverWords(p *report.PITR) string {
+func (v View) recoverWords(p *report.PITR) string {
 	words := "no point in time yet"
 	switch {
 	case p.Latest != nil && p.Earliest != nil:

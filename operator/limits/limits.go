@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+// Package limits is what the installation lets groups ask for.
+package limits
 
 import "strings"
 

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package render_test
+package limits
 
 import (
 	"testing"
-
-	"github.com/mysql-mfg/mfg/operator/render"
 )
 
 func TestAllowedImages(t *testing.T) {
-	l := render.Limits{Images: []string{"mysql", "registry.example.com/db/", "registry.example.com:5000/mysql", "ghcr.io/x/mysql:9.7"}}
+	l := Limits{Images: []string{"mysql", "registry.example.com/db/", "registry.example.com:5000/mysql", "ghcr.io/x/mysql:9.7"}}
 	for image, want := range map[string]bool{
 		"mysql": true, "mysql:9.7": true, "mysql@sha256:00": true, "mysql:9.7@sha256:00": true,
 		"mysql-evil:9.7": false, "mysql/evil": false, "mysql:5000/evil": false, "evil/mysql:9.7": false, "docker.io/library/mysql:9.7": false,
@@ -20,14 +18,14 @@ func TestAllowedImages(t *testing.T) {
 		if got := l.AllowsImage(image); got != want {
 			t.Errorf("%q is allowed: %t, want %t", image, got, want)
 		}
-		if !(render.Limits{}).AllowsImage(image) {
+		if !(Limits{}).AllowsImage(image) {
 			t.Errorf("%q is refused without a limit", image)
 		}
 	}
 }
 
 func TestAllowedNames(t *testing.T) {
-	l := render.Limits{DNSSuffixes: []string{"{namespace}.db.example.com", ".shared.example.com"}}
+	l := Limits{DNSSuffixes: []string{"{namespace}.db.example.com", ".shared.example.com"}}
 	for name, want := range map[string]bool{
 		"shop.db.example.com": true, "orders.shop.db.example.com": true, "orders.shop.db.example.com.": true,
 		"billing.db.example.com": false, "orders.billing.db.example.com": false, "eshop.db.example.com": false, "www.example.com": false,
@@ -36,7 +34,7 @@ func TestAllowedNames(t *testing.T) {
 		if got := l.AllowsName(name, "shop"); got != want {
 			t.Errorf("%q is allowed: %t, want %t", name, got, want)
 		}
-		if !(render.Limits{}).AllowsName(name, "shop") {
+		if !(Limits{}).AllowsName(name, "shop") {
 			t.Errorf("%q is refused without a limit", name)
 		}
 	}
