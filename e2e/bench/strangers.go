@@ -34,8 +34,8 @@ const (
 	floodPlace = 2 * time.Second
 )
 
-// target is a listener that strangers are sent to.
-type target struct {
+// floodTarget is a listener that strangers are sent to.
+type floodTarget struct {
 	Name    string `json:"name"`
 	Address string `json:"address"`
 	Secure  bool   `json:"secure,omitempty"`
@@ -66,9 +66,9 @@ func sendStrangers(listeners []*flooded) (*strangers, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a pipe from the strangers: %w", err)
 	}
-	var targets []target
+	var targets []floodTarget
 	for _, l := range listeners {
-		targets = append(targets, target{Name: l.Name, Address: l.address, Secure: l.secure})
+		targets = append(targets, floodTarget{Name: l.Name, Address: l.address, Secure: l.secure})
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the strangers: %w", err)
@@ -93,7 +93,7 @@ func (s *strangers) end() ([]flooded, error) {
 
 // beStrangers is that process: it reads its targets from in, floods them until in ends, and writes its counts to out.
 func beStrangers(ctx context.Context, in io.Reader, out io.Writer) error {
-	var targets []target
+	var targets []floodTarget
 	decoder := json.NewDecoder(in)
 	if err := decoder.Decode(&targets); err != nil {
 		return fmt.Errorf("read where to go: %w", err)
@@ -102,7 +102,7 @@ func beStrangers(ctx context.Context, in io.Reader, out io.Writer) error {
 	var hands sync.WaitGroup
 	var all []*stranger
 	for _, t := range targets {
-		s := &stranger{target: t}
+		s := &stranger{floodTarget: t}
 		s.flood(flooding, &hands)
 		all = append(all, s)
 	}
@@ -118,7 +118,7 @@ func beStrangers(ctx context.Context, in io.Reader, out io.Writer) error {
 
 // stranger is what floods one listener.
 type stranger struct {
-	target
+	floodTarget
 
 	asked, answered, opened atomic.Int64
 }

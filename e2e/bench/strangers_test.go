@@ -30,7 +30,7 @@ func TestStrangersFloodUntilTheyAreStopped(t *testing.T) {
 	var out bytes.Buffer
 	ended := make(chan error, 1)
 	go func() { ended <- beStrangers(t.Context(), in, &out) }()
-	if err := json.NewEncoder(tell).Encode([]target{{Name: "escrow", Address: listener.Listener.Addr().String(), Secure: true}}); err != nil {
+	if err := json.NewEncoder(tell).Encode([]floodTarget{{Name: "escrow", Address: listener.Listener.Addr().String(), Secure: true}}); err != nil {
 		t.Fatal(err)
 	}
 	for asked.Load() < 20 || held.Load() < floodHeld {

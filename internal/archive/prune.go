@@ -60,7 +60,7 @@ func withoutBeginnings(all, gone []Log) []Log {
 	}
 	whole := func(log Log) string { return log.folder() + "/" + log.Log }
 	for _, log := range all {
-		if !goes[log.key()] {
+		if log.From > 0 && !goes[log.key()] {
 			needed[whole(log)] = true
 		}
 	}

@@ -14,8 +14,9 @@ import (
 // elsewhere are the verbs that the session has not: they need an encrypted group, and docs/encryption.md shows them; or they wait for
 // kubelets, and a lab test of their own has them (TestPasswordsAreReplacedAcrossAFailover).
 // That of certificates depends on the day, and docs/tls.md shows it. An upgrade takes a second version of the operator: docs/upgrades.md has its verbs.
+// A restart replaces every pod of the group, which takes minutes: docs/updates.md has it.
 // The group of the session has no cache store, and no profile for backups: docs/disaster.md has those verbs.
-var elsewhere = map[string]bool{"rotate-passwords": true, "rotate": true, "keyring": true, "recover-keyring": true, "adopt": true, "cache": true, "backup": true, "restore": true, "certificates": true, "upgrade": true}
+var elsewhere = map[string]bool{"rotate-passwords": true, "rotate": true, "keyring": true, "recover-keyring": true, "adopt": true, "cache": true, "backup": true, "restore": true, "certificates": true, "upgrade": true, "restart": true}
 
 // TestSessionHasEveryVerb: the page that a lab test runs has every verb, and the plugin takes each of its commands.
 func TestSessionHasEveryVerb(t *testing.T) {

@@ -47,7 +47,7 @@ func newVersionReport(client string) versionReport {
 
 // fits adds the operator's version, and whether it fits.
 func (v *versionReport) fits(operator string) {
-	v.Operator, v.Verdict = operator, verdict(v.Client, operator)
+	v.Operator, v.Verdict = operator, versionVerdict(v.Client, operator)
 }
 
 func (a *app) versionCommand() *cobra.Command {
@@ -118,7 +118,7 @@ func (op *versionOp) write(env cli.Environment, v versionReport) error {
 }
 
 // verdict says whether a plugin works with an operator: they may be one minor version apart.
-func verdict(client, operator string) string {
+func versionVerdict(client, operator string) string {
 	c, errC := version.ParseSemantic(client)
 	o, errO := version.ParseSemantic(operator)
 	switch {

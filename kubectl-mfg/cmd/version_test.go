@@ -44,7 +44,7 @@ func TestVersionReportIsStable(t *testing.T) {
 	client := buildVersion()
 	stable := strings.NewReplacer(
 		strconv.Quote(client), `"CLIENT"`, strconv.Quote(runtime.Version()), `"GO"`, strconv.Quote(runtime.GOOS+"/"+runtime.GOARCH), `"PLATFORM"`,
-		strconv.Quote(verdict(client, "v0.1.0")), `"VERDICT"`,
+		strconv.Quote(versionVerdict(client, "v0.1.0")), `"VERDICT"`,
 	).Replace(got.out)
 	golden(t, filepath.Join("testdata", "verbs", "stable-version.json"), stable)
 }
@@ -60,8 +60,8 @@ func TestVerdict(t *testing.T) {
 		{"v1.0.0", "v0.1.0", "not supported"},
 		{"devel-123", "v0.1.0", "unknown"},
 	} {
-		if got := verdict(tc.client, tc.operator); !strings.HasPrefix(got, tc.want) {
-			t.Errorf("verdict(%s, %s) = %q, want %q", tc.client, tc.operator, got, tc.want)
+		if got := versionVerdict(tc.client, tc.operator); !strings.HasPrefix(got, tc.want) {
+			t.Errorf("versionVerdict(%s, %s) = %q, want %q", tc.client, tc.operator, got, tc.want)
 		}
 	}
 }

@@ -96,13 +96,6 @@ func TestSinceWhenALinkIsStale(t *testing.T) {
 	if got := k.renew(t.Context(), began); got != 0 || !k.stale.since.IsZero() {
 		t.Errorf("one that has no certificate is stale for %s", got)
 	}
-	at := began
-	if k.stamp(errAway, &at); !at.Equal(began) {
-		t.Error("what failed counts as done")
-	}
-	if k.stamp(nil, &at); at.Equal(began) {
-		t.Error("what was done does not count")
-	}
 	pod := cachePod("east", "10.0.0.1")
 	pod.Labels[v1alpha1.LabelCacheRole], pod.ResourceVersion = string(v1alpha1.CacheReplica), "1"
 	k = &link{version: "2", writtenAt: time.Now()}
