@@ -93,7 +93,8 @@ type MysqlFailoverGroupStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Sites []SiteStatus `json:"sites,omitempty"`
-	// failovers are the last changes of the active site, newest first; 10 are kept.
+	// failovers are the last changes of the active site, newest first; 10 are kept, and older ones that
+	// alone say of a site that it was replaced and may have what the group lost.
 	//
 	// +optional
 	// +listType=atomic

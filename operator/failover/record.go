@@ -3,12 +3,14 @@
 package failover
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/facts"
+	"github.com/mysql-mfg/mfg/operator/lineage"
 	"github.com/mysql-mfg/mfg/operator/promotion"
 )
 
@@ -52,12 +54,27 @@ func (d Decision) closed(s Snapshot) Decision {
 	return d
 }
 
-// recordsKept is how many changes of the active site stay in status.
+// recordsKept is how many changes of the active site stay in status, whatever they say.
 const recordsKept = 10
 
 func withRecord(s Snapshot, t Transition) []v1alpha1.FailoverRecord {
 	all := append([]v1alpha1.FailoverRecord{record(s, t)}, s.Status.Records...)
-	return all[:min(len(all), recordsKept)]
+	kept := all[:min(len(all), recordsKept)]
+	for i := len(kept); i < len(all); i++ {
+		if isNeeded(s, all[:i], all[i]) {
+			kept = append(kept, all[i])
+		}
+	}
+	return kept
+}
+
+// isNeeded is true for an old record that alone says of a site that it may have what was written off (I10): the site can be away for many
+// changes, and must not come back as a part of the group's history.
+func isNeeded(s Snapshot, newer []v1alpha1.FailoverRecord, r v1alpha1.FailoverRecord) bool {
+	if _, listed := s.Site(r.From); !listed || lineage.Reopens(r) || r.LossExact && r.LostTransactions == 0 {
+		return false // a site that is not listed counts for nothing, and one that lost nothing has only what the group has
+	}
+	return !slices.ContainsFunc(newer, func(n v1alpha1.FailoverRecord) bool { return n.From == r.From || n.To == r.From })
 }
 
 func record(s Snapshot, t Transition) v1alpha1.FailoverRecord {

@@ -65,7 +65,8 @@ type MysqlFailoverGroupStatusApplyConfiguration struct {
 	LastFailover *string `json:"lastFailover,omitempty"`
 	// sites holds one entry for each site.
 	Sites []SiteStatusApplyConfiguration `json:"sites,omitempty"`
-	// failovers are the last changes of the active site, newest first; 10 are kept.
+	// failovers are the last changes of the active site, newest first; 10 are kept, and older ones that
+	// alone say of a site that it was replaced and may have what the group lost.
 	Failovers []FailoverRecordApplyConfiguration `json:"failovers,omitempty"`
 	// epochs is with what each epoch began, newest first; 64 are kept. An archive of binary logs is read by them.
 	Epochs []EpochRecordApplyConfiguration `json:"epochs,omitempty"`
