@@ -30,6 +30,15 @@ func TestWhatIsExplainedOfAChange(t *testing.T) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
+	// The transition was begun before the last look at the old active site: the decision counts what was seen since, and so does this.
+	s, m := factstest.Between(v1alpha1.FailoverEmergency, factstest.Seen("b", "A:1-9", 4)), facts.Memory{}
+	s.Status.Transition.From, s.Status.Transition.To, s.Status.Transition.FromExecuted, s.Policy.MaxLost = "a", "b", factstest.Set("A:1-9"), new(int64)
+	for known, against := range map[string]bool{"A:1-9": false, "A:1-12": true} {
+		m.At("a").Executed = factstest.Set(known)
+		if r := (explained{s: s, m: m}).transitionBudget(s.Sites[0]); (r.Verdict == wire.RuleAgainst) != against {
+			t.Errorf("%s was seen: %+v", known, r)
+		}
+	}
 	for verdict, want := range map[failover.Verdict]wire.RuleVerdict{
 		failover.VerdictWait: wire.RuleAgainst, failover.VerdictBlocked: wire.RuleAgainst, failover.VerdictAlert: wire.RuleAgainst, failover.VerdictPromote: wire.RuleFor,
 	} {

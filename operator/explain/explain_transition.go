@@ -92,11 +92,10 @@ func (x explained) gate(facts.Site) wire.ExplainedRule {
 	return rule
 }
 
-// transitionBudget asks once more what would be lost: the relay log is applied now, and the target may be another.
-func (x explained) transitionBudget(target facts.Site) wire.ExplainedRule {
-	t := x.s.Status.Transition
-	over := promotion.OverBudget(x.s, t.FromExecuted, target)
-	if over == "" || !t.Replaces() || promotion.Forced(x.s) {
+// transitionBudget asks what the decision asks.
+func (x explained) transitionBudget(facts.Site) wire.ExplainedRule {
+	t, over := x.s.Status.Transition, failover.OverBudgetOf(x.s, x.m)
+	if over == "" {
 		return wire.ExplainedRule{Name: promotion.RuleLossBudget, Verdict: wire.RuleFor, Input: "the loss budget allows it"}
 	}
 	return promotion.Against(promotion.RuleLossBudget, over, v1alpha1.ReasonLossBudget, x.asked().OrOrder("or accept the loss", remedy.Advice("wait until %s is back and fenced, which loses nothing", t.From))...)

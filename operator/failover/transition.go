@@ -133,13 +133,22 @@ func (c change) awaitGate() (Decision, bool) {
 	return gateClosed(c.s, c.d, c.gate), true
 }
 
-// awaitBudget asks once more what would be lost: the relay log is applied now, and the target may be another.
 func (c change) awaitBudget() (Decision, bool) {
-	over := promotion.OverBudget(c.s, knownOf(c.t, c.s, c.d.Memory, c.target), c.target)
-	if over == "" || !c.t.Replaces() || promotion.Forced(c.s) {
+	over := OverBudgetOf(c.s, c.d.Memory)
+	if over == "" {
 		return c.d, false
 	}
 	return c.d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonLossBudget, "%s; %s", over, promotion.HowToOrder(c.t.To)), true
+}
+
+// OverBudgetOf says how the change under way would lose more than the loss budget allows; empty if it would not, or nobody asks. It is asked
+// once more before the target is opened: the relay log is applied now, and the target may be another.
+func OverBudgetOf(s Snapshot, m Memory) string {
+	t := s.Status.Transition
+	if target, _ := s.Site(t.To); t.Replaces() && !promotion.Forced(s) {
+		return promotion.OverBudget(s, knownOf(t, s, m, target), target)
+	}
+	return ""
 }
 
 func (c change) awaitVolume() (Decision, bool) {
