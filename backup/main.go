@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -23,6 +22,7 @@ import (
 	"github.com/mysql-mfg/mfg/backup/archiver"
 	"github.com/mysql-mfg/mfg/backup/inspect"
 	"github.com/mysql-mfg/mfg/backup/job"
+	"github.com/mysql-mfg/mfg/internal/program"
 )
 
 // configVariable has the configuration as JSON. It holds no secret.
@@ -61,7 +61,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	log := slog.New(slog.NewJSONHandler(stderr, nil))
 	switch {
 	case len(args) == 2 && args[0] == "install":
-		if err := install(args[1]); err != nil {
+		if err := program.Install(args[1]); err != nil {
 			log.Error("install", "error", err)
 			return job.ExitFailed
 		}
@@ -109,36 +109,4 @@ func version() string {
 		return "backup (unknown version)"
 	}
 	return strings.TrimSpace("backup " + info.Main.Version)
-}
-
-// install copies this program to a path, so that a container with another image can run it. The path never holds half a program.
-func install(dest string) (err error) {
-	own, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("find own program: %w", err)
-	}
-	in, err := os.Open(filepath.Clean(own))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }()
-	out, err := os.CreateTemp(filepath.Dir(dest), ".install-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(out.Name())
-		}
-	}()
-	_, err = io.Copy(out, in)
-	for _, also := range []error{out.Chmod(0o755), out.Close()} {
-		if err == nil {
-			err = also
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("install %s: %w", dest, err)
-	}
-	return os.Rename(out.Name(), dest)
 }

@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"github.com/mysql-mfg/mfg/internal/logpipe"
+	"github.com/mysql-mfg/mfg/internal/program"
 )
 
 const usage = `usage: sidecar COMMAND [flags]
@@ -71,7 +72,7 @@ func dispatch(ctx context.Context, args []string, stdout io.Writer, log *slog.Lo
 		if len(args) != 1 {
 			return errUsage
 		}
-		return install(args[0])
+		return program.Install(args[0])
 	case "bootstrap":
 		s, err := parseSettings(name, args, os.Getenv)
 		if err != nil {

@@ -328,26 +328,6 @@ func TestSettingsComeFromTheEnvironmentAndFlagsWin(t *testing.T) {
 	}
 }
 
-func TestInstallCopiesAProgram(t *testing.T) {
-	dest := filepath.Join(t.TempDir(), "sidecar")
-	if err := install(dest); err != nil {
-		t.Fatal(err)
-	}
-	info, err := os.Stat(dest)
-	if err != nil || info.Mode().Perm() != 0o755 {
-		t.Fatalf("%v, %v", info, err)
-	}
-	if err := install(dest); err != nil {
-		t.Errorf("over an older one: %v", err)
-	}
-	if got := tree(t, filepath.Dir(dest)); len(got) != 2 {
-		t.Errorf("something is left: %v", got)
-	}
-	if err := install(filepath.Join(dest, "below")); err == nil {
-		t.Error("installed nowhere")
-	}
-}
-
 func TestCommands(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args   []string

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package program copies a program of ours to where a container with another image can run it.
+package program
 
 import (
 	"errors"
@@ -10,21 +11,20 @@ import (
 	"path/filepath"
 )
 
-// install copies this program to a path, so that a container with another image can run it. The path never holds half
-// a program.
-func install(dest string) error {
+// Install copies this program to a path. The path never holds half a program.
+func Install(dest string) error {
 	own, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find own program: %w", err)
 	}
-	if err := copyProgram(own, dest); err != nil {
+	if err := copyTo(own, dest); err != nil {
 		return fmt.Errorf("install %s: %w", dest, err)
 	}
 	return nil
 }
 
-func copyProgram(from, dest string) (err error) {
-	in, err := os.Open(from)
+func copyTo(from, dest string) (err error) {
+	in, err := os.Open(filepath.Clean(from))
 	if err != nil {
 		return err
 	}
