@@ -319,11 +319,11 @@ part-mysqld: $(COUNT)
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends mmdebstrap >/dev/null; }
 	@$(tests) -no-skip -- -tags mysqld -count=1 ./internal/... ./sidecar/... ./e2e/commits/ ./e2e/demo/stage/ ./operator/render/
 
-# So does Valkey.
+# So does Valkey, whose root file system the first of these packages makes, so they are tested one after the other.
 part-valkey: $(COUNT)
 	@command -v mmdebstrap >/dev/null || { echo "installing the Debian package mmdebstrap"; apt-get -qq update && \
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends mmdebstrap >/dev/null; }
-	@$(tests) -no-skip -- -tags valkey -count=1 ./operator/cache/engine/ ./operator/render/ ./e2e/dragonfly/
+	@$(tests) -no-skip -- -tags valkey -count=1 -p 1 ./operator/cache/engine/ ./operator/render/ ./e2e/dragonfly/
 
 # The shortest tests of backups that take in most of it; `make test-backup` runs all.
 part-backup: $(COUNT)
