@@ -17,11 +17,9 @@ TOOL_golangci-lint := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 TOOL_controller-gen := sigs.k8s.io/controller-tools/cmd/controller-gen
 TOOL_helm := helm.sh/helm/v4/cmd/helm
 
-# The parts of `make check` and of `make test`, in the order in which they run. In `make test` those that read the sources, and nothing
-# else, run beside the lab, with what that leaves of the processors: it mostly waits. helm comes after the lab, which compiles it.
-READERS := vet lint tidy
-CHECKS := format $(READERS) generated unit unit-e2e
-TESTS := format generated unit unit-e2e race root mysqld backup valkey clone adopt lab terminal apiserver helm release
+# The parts of `make check` and of `make test`, in the order in which they run.
+CHECKS := format vet lint tidy generated unit unit-e2e
+TESTS := $(CHECKS) race root helm release mysqld backup valkey clone adopt lab terminal apiserver
 
 COUNT := bin/counts
 OUT := out/test
@@ -47,7 +45,7 @@ demo: bin/lab bin/demo bin/kubectl-mfg ## Fail over on a real cluster on this ma
 
 .PHONY: test
 test: $(COUNT) ## Everything: check, helm, mysqld and the lab suites (root, Debian); ends with a count
-	@$(call run,$(TESTS),$(READERS))
+	@$(call run,$(TESTS))
 
 .PHONY: check
 check: $(COUNT) ## Format, vet, lint, tidy, generated files, unit tests (no root, under two minutes warm)
@@ -250,17 +248,12 @@ $(TOOLS)/%:
 	@echo "compiling $* (once; later taken from $(TOOLS))"
 	@mkdir -p $(TOOLS) && GOWORK=off go -C tools build -trimpath -o $@ $(TOOL_$*)
 
-# The parts of the tests. Every one leaves its counts in $(OUT), so that a part that fails does not hide the others. $(1) are the parts in
-# their order, $(2) those that run beside part lab, in a session of their own so that all of it ends with the rest.
+# The parts of the tests. Every one leaves its counts in $(OUT), so that a part that fails does not hide the others.
 
 define run
-rm -rf $(OUT); mkdir -p $(OUT); beside=; trap '[ -z "$$beside" ] || kill -- -$$beside; exit 130' INT TERM; \
-for part in $(1); do \
-	if [ $$part = lab ]; then setsid nice -n 19 ionice -c 3 bash -c 'for part in $(2); do $(MAKE) --no-print-directory part-$$part; done' >$(OUT)/beside.log 2>&1 & beside=$$!; fi; \
-	$(MAKE) --no-print-directory part-$$part || true; \
-done; \
-[ -z "$$beside" ] || { wait $$beside; cat $(OUT)/beside.log; }; \
-$(COUNT) total -dir $(OUT) $(1) $(2)
+rm -rf $(OUT); trap 'exit 130' INT TERM; \
+for part in $(1); do $(MAKE) --no-print-directory part-$$part || true; done; \
+$(COUNT) total -dir $(OUT) $(1)
 endef
 
 step = $(COUNT) step -dir $(OUT) -part $(@:part-%=%) --
