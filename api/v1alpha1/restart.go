@@ -4,7 +4,7 @@ package v1alpha1
 
 import "time"
 
-// AnnotationRestartedAt, on a group, has the operator replace the pods of MySQL of all its sites, in the order of an update; with a time as in
+// AnnotationRestartedAt on a group has the operator replace the pods of MySQL of all its sites, in the order of an update; with a time as in
 // RFC 3339, which the pods carry then. It stays on the group.
 const AnnotationRestartedAt = Domain + "/restarted-at"
 
