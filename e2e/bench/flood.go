@@ -172,7 +172,7 @@ func (b *bench) floodCase(ctx context.Context, g *stage.Group, c benchCase, out 
 		return nil, errors.Join(err, s.abandon(ctx))
 	}
 	began := time.Now()
-	flood, err := sendStrangers(listeners)
+	flood, err := sendStrangers(ctx, listeners)
 	if err != nil {
 		return nil, errors.Join(err, s.abandon(ctx))
 	}

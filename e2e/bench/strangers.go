@@ -50,12 +50,12 @@ type strangers struct {
 }
 
 // sendStrangers starts the flood. It goes on until end, or until this process ends.
-func sendStrangers(listeners []*flooded) (*strangers, error) {
+func sendStrangers(ctx context.Context, listeners []*flooded) (*strangers, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	cmd := exec.Command("nice", "-n", "19", self, "-strangers")
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), "nice", "-n", "19", self, "-strangers")
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL} // Ctrl-C ends the bench first, which reads the counts
 	in, err := cmd.StdinPipe()

@@ -46,7 +46,7 @@ func (v Verdict) CheckKeptLoss(t Testimony) error {
 	}
 	missing := map[string]int64{}
 	for _, c := range v.Missing {
-		missing[c.Server.Site]++
+		missing[c.Site]++
 	}
 	for site, n := range missing {
 		if lost := lost[site]; n > lost.Count() {
