@@ -131,7 +131,7 @@ var layout = map[string]rule{
 	"sidecar":                         {own: []string{"sidecar", "api/wire", "api/client", "internal"}, ban: kubernetes},
 	"sidecar/fence":                   {pure: true, own: []string{"api/wire"}, ban: kubernetes},
 	"sidecar/probe":                   {own: []string{"api/wire", "internal/mysql"}, ban: kubernetes},
-	"sidecar/measure":                 {own: []string{"internal/mysql"}, ban: kubernetes},
+	"sidecar/measure":                 {own: []string{"api/wire", "internal/mysql"}, ban: kubernetes},
 	"sidecar/escrow":                  {own: []string{"api/wire", "api/client", "internal/mysql"}, ban: kubernetes},
 	"sidecar/watchdog":                {ban: kubernetes},
 	"sidecar/agent":                   {own: []string{"sidecar/fence", "sidecar/watchdog", "api/wire", "api/client", "internal"}, ban: kubernetes},

@@ -61,8 +61,7 @@ func run(ctx context.Context, s settings, log *slog.Logger) error {
 	}
 	defer closeMeasures()
 	config.Measures = measures
-	volume := &volumeUse{dir: s.stateDir, log: log}
-	config.VolumeUse = volume
+	config.VolumeUse = measures
 	a, err := agent.New(config)
 	if err != nil {
 		return err
@@ -78,7 +77,6 @@ func run(ctx context.Context, s settings, log *slog.Logger) error {
 	measures.Answers = a.Answers
 	go measures.Run(ctx)
 	go beside.engines.run(ctx)
-	go volume.run(ctx)
 	go beside.logins.run(ctx)
 	defer cancel()
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.listen)

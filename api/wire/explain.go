@@ -67,7 +67,7 @@ type ExplainedRule struct {
 	// Remedies are what a person can do about it, and Remedy the same as words in one line.
 	Remedies []Remedy `json:"remedies,omitempty"`
 	Remedy   string   `json:"remedy,omitempty"`
-	// Until is when it stops to speak against a failover by itself; zero if that takes something else, or is not known.
+	// Until is when it stops speaking against a failover although nobody does anything; zero if it takes more than time, or that is not known.
 	Until time.Time `json:"until,omitzero"`
 }
 

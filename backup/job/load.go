@@ -39,7 +39,7 @@ func (c Config) accounts() ([]string, error) {
 	statements := mysql.ReplaceAccountStatements(a, c.RequireTLS)
 	// What is wrong with the Secret of the application keeps no data from coming back: the operator says that the account does not fit.
 	if app, is, err := application.Read(c.AccountsDir); is && err == nil {
-		// Whoever restores a group under its name has an account of it in the backup, with another password than the Secret's.
+		// The backup of a group has its account already, with another password than the Secret of the group that is restored.
 		statements = append(statements, application.Statements(app)...)
 	}
 	return statements, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 )
 
-// newcomers are clients that connect to each site anew all the time, with the authorities that were in ca.crt when they began. The writers keep
+// newcomers are clients that open a new connection to each site every second, with the authorities that were in ca.crt when they began. The writers keep
 // their connections, and resume their sessions where they lose one: what a site shows to somebody new they do not see.
 type newcomers struct {
 	stop func()

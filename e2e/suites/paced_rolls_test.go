@@ -23,7 +23,7 @@ import (
 )
 
 // rolls watches which groups are given other pod templates. A group rolls from its first changed Deployment until all of its pods are
-// of the new template and ready. A site that had no ready pod when it was changed takes no turn: whoever does not come up is given another
+// of the new template and ready. A site that had no ready pod when it was changed takes no turn: a pod that does not come up is given another
 // pod at once (docs/upgrades.md), and the cut makes such sites.
 type rolls struct {
 	stop   func()

@@ -143,7 +143,7 @@ func (f *fleet) nothingOfThemLost(t *testing.T, at time.Duration) {
 	t.Helper()
 	for _, g := range f.groups {
 		v, testimony := judge(t, f.witnesses[g.Name], at)
-		// Its old active site was cloned anew: its rows are gone, its kept logs are not.
+		// Its old active site was cloned since: its rows are gone, its kept logs are not.
 		if err := v.CheckKeptLoss(testimony); err != nil {
 			t.Errorf("%s: %v", g.Name, err)
 		}

@@ -168,7 +168,7 @@ func valuesOf(all []*commonpb.KeyValue) map[string]any {
 	return out
 }
 
-// Only what was recorded since is sent, once, oldest first; a group that was made anew begins with what it has.
+// Only what was recorded since is sent, once, oldest first; a group that was made later begins with what it has.
 func TestWhatIsNews(t *testing.T) {
 	for name, tc := range map[string]struct {
 		before, now *v1alpha1.MysqlFailoverGroup
@@ -193,7 +193,7 @@ func TestWhatIsNews(t *testing.T) {
 	other.UID = "uid-2"
 	e.changed(recorded(6), other)
 	if len(e.queue) > 0 {
-		t.Error("a group of the same name that was made anew has had a failover of the former one")
+		t.Error("a group of the same name that was made later has had a failover of the former one")
 	}
 }
 

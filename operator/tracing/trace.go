@@ -2,7 +2,7 @@
 
 // Package tracing hands the finished record of a change of the active site, as status.failovers has it, to a collector of OpenTelemetry: one
 // trace, with a span for each step. It is off by default. It reads what was persisted and nothing else, so that no decision waits for it or
-// learns of it; what a collector does not take in time is dropped. See docs/monitoring.md and docs/decisions/0040.
+// learns of it; what a collector does not take in time is dropped. See docs/monitoring.md and docs/decisions/0041.
 package tracing
 
 import (

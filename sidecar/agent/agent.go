@@ -116,9 +116,9 @@ type Engines interface {
 	Report() *wire.EngineReport
 }
 
-// VolumeUse tells how full the data volume is. It does not wait for the volume.
+// VolumeUse tells how full the data volume is; nil while that is not known. It does not wait for the volume.
 type VolumeUse interface {
-	Report() *wire.VolumeUse
+	VolumeUse() *wire.VolumeUse
 }
 
 // Config is what an agent is made of.

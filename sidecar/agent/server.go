@@ -222,7 +222,7 @@ func (a *Agent) report(ctx context.Context, message string) wire.Report {
 		r.Engines = a.Engines.Report()
 	}
 	if a.VolumeUse != nil {
-		r.Volume = a.VolumeUse.Report()
+		r.Volume = a.VolumeUse.VolumeUse()
 	}
 	switch {
 	case late:

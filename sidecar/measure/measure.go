@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 )
 
@@ -34,6 +35,8 @@ type Use struct {
 	// Size and Available are in bytes; Available is what mysqld can still take. Files and FilesFree count inodes; 0 where the file
 	// system has no limit to them.
 	Size, Available, Files, FilesFree float64
+	// Used is what is taken, in bytes. With Available it is less than Size where only root may take the rest.
+	Used float64
 	// Binlogs counts the binary logs, BinlogBytes is what they take. Both are -1 if they could not be told.
 	Binlogs, BinlogBytes float64
 }
@@ -146,6 +149,16 @@ func (a *Agent) lookAtVolume() {
 		defer a.mu.Unlock()
 		a.volume = volume{at: began, use: use}
 	}()
+}
+
+// VolumeUse is how full the data volume is, as df counts: what only root may take is neither used nor part of the whole. It is nil while that
+// is not known.
+func (a *Agent) VolumeUse() *wire.VolumeUse {
+	_, _, v, counts := a.last()
+	if !counts {
+		return nil
+	}
+	return &wire.VolumeUse{UsedBytes: int64(v.use.Used), TotalBytes: int64(v.use.Used + v.use.Available)}
 }
 
 // last is what was read, each with whether it still counts.

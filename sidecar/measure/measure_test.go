@@ -19,6 +19,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 )
@@ -68,7 +69,7 @@ func start(t *testing.T, f *fake, volume func() (Use, error)) *Agent {
 }
 
 func room() (Use, error) {
-	return Use{Size: 100, Available: 40, Files: 10, FilesFree: 4, Binlogs: 2, BinlogBytes: 30}, nil
+	return Use{Size: 100, Available: 40, Used: 50, Files: 10, FilesFree: 4, Binlogs: 2, BinlogBytes: 30}, nil
 }
 
 // scrape gives what a scrape gets, by name and label.
@@ -208,11 +209,17 @@ func TestAHungVolume(t *testing.T) {
 		if _, there := got["sidecar_volume_size_bytes"]; there || got["sidecar_mysql_measured"] != 1 {
 			t.Errorf("%v", got)
 		}
+		if use := a.VolumeUse(); use != nil {
+			t.Errorf("what was seen of it long ago is reported: %+v", use)
+		}
 		close(release)
 		time.Sleep(2 * interval)
 		synctest.Wait()
 		if got := scrape(t, a); got["sidecar_volume_size_bytes"] != 100 {
 			t.Error("a volume that works again is not told")
+		}
+		if use := a.VolumeUse(); use == nil || *use != (wire.VolumeUse{UsedBytes: 50, TotalBytes: 90}) {
+			t.Errorf("reported is %+v, and df counts 50 of 90", use)
 		}
 	})
 }
@@ -236,7 +243,7 @@ func TestLook(t *testing.T) {
 		}
 	}
 	use, err := Look(dir)
-	if err != nil || use.Binlogs != 2 || use.BinlogBytes != 30 || use.Size < use.Available || use.Available <= 0 {
+	if err != nil || use.Binlogs != 2 || use.BinlogBytes != 30 || use.Size < use.Used+use.Available || use.Used <= 0 || use.Available <= 0 {
 		t.Errorf("%+v, %v", use, err)
 	}
 	if _, err := Look(filepath.Join(dir, "none")); err == nil {

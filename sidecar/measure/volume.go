@@ -30,7 +30,7 @@ func Look(datadir string) (Use, error) {
 	}
 	block := float64(fs.Bsize)
 	use := Use{
-		Size: float64(fs.Blocks) * block, Available: float64(fs.Bavail) * block,
+		Size: float64(fs.Blocks) * block, Available: float64(fs.Bavail) * block, Used: float64(fs.Blocks-fs.Bfree) * block,
 		Files: float64(fs.Files), FilesFree: float64(fs.Ffree),
 	}
 	var err error

@@ -13,7 +13,7 @@ import (
 )
 
 // CheckKeptLoss compares what the group's records say was lost with the binary logs that were kept of all sites. CheckLoss asks the old active
-// site for its rows; one that was cloned anew has none of them any more, and its logs are all that is left of what it committed.
+// site for its rows; one that was cloned since has none of them any more, and its logs are all that is left of what it committed.
 func (v Verdict) CheckKeptLoss(t Testimony) error {
 	if t.Unread != "" {
 		return fmt.Errorf("nothing tells what was lost: the binary logs cannot be read, because %s", t.Unread)
@@ -61,7 +61,7 @@ func committed(all []commits.Transaction, site string, until time.Time) (gtid.Se
 	return setOf(all, func(t commits.Transaction) bool { return t.Site == site && t.Own() && !t.At.After(until) })
 }
 
-// held are all transactions in the logs of a site, whoever committed them first.
+// held are all transactions in the logs of a site, no matter which site committed them first.
 func held(all []commits.Transaction, site string) (gtid.Set, error) {
 	return setOf(all, func(t commits.Transaction) bool { return t.Site == site })
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/mysql-mfg/mfg/e2e/writer/journal"
 )
 
-// What a site lost that was cloned anew is known from its kept logs alone. Each case falsifies one thing that is compared.
+// What a site lost that was cloned since is known from its kept logs alone. Each case falsifies one thing that is compared.
 func TestCheckKeptLoss(t *testing.T) {
 	const uuid = "11111111-1111-1111-1111-111111111111"
 	noon := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)

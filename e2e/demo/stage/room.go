@@ -52,7 +52,7 @@ func room(groups, freeMiB int, volumes []corev1.PersistentVolume) error {
 	}
 	for _, site := range Sites {
 		if free[site] < groups {
-			errs = append(errs, fmt.Errorf("%d groups need as many volumes on each node, and %s has %d: remove other groups, or make the lab anew", groups, site, free[site]))
+			errs = append(errs, fmt.Errorf("%d groups need as many volumes on each node, and %s has %d: remove other groups, or end the lab (bin/lab down) and start it again", groups, site, free[site]))
 		}
 	}
 	return errors.Join(errs...)
