@@ -40,7 +40,7 @@ help: ## List the targets
 ##: the main job
 
 .PHONY: demo
-demo: bin/lab bin/demo bin/kubectl-mfg ## Fail over on a real cluster on this machine and prove it (root, Debian; the first time compiles Kubernetes)
+demo: bin/lab bin/demo bin/mfg-e2e bin/kubectl-mfg ## Fail over on a real cluster on this machine and prove it (root, Debian; the first time compiles Kubernetes)
 	@bin/demo
 
 .PHONY: test

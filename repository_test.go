@@ -3,9 +3,11 @@
 package mfg_test
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,5 +139,35 @@ func TestTemplatesAreReadable(t *testing.T) {
 				t.Errorf("%s: %v", file, one)
 			}
 		}
+	}
+}
+
+// On a fresh checkout there is no program yet: one that the demo starts and `make demo` does not compile was found missing after a quarter of an hour.
+func TestTheDemoCompilesWhatItStarts(t *testing.T) {
+	makefile, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := regexp.MustCompile(`(?m)^demo:([^#\n]*)`).FindSubmatch(makefile)
+	if rule == nil {
+		t.Fatal("the Makefile has no target demo")
+	}
+	compiled, starts := strings.Fields(string(rule[1])), regexp.MustCompile(`\.Program\("([^"]+)"\)`)
+	found := 0
+	err = filepath.WalkDir("e2e/demo", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, m := range starts.FindAllSubmatch(source, -1) {
+			found++
+			if program := "bin/" + string(m[1]); !slices.Contains(compiled, program) {
+				t.Errorf("%s starts %s, which the Makefile's target demo does not need", path, program)
+			}
+		}
+		return err
+	})
+	if err != nil || found == 0 {
+		t.Errorf("found %d programs that the demo starts: %v", found, err)
 	}
 }
