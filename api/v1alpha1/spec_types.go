@@ -248,7 +248,7 @@ type Site struct {
 	// +optional
 	// +kubebuilder:default={}
 	Storage StorageSpec `json:"storage,omitempty,omitzero"`
-	// resources of the mysql container. Default none.
+	// resources of the mysql container. Without a CPU in requests or limits: a request of 250m CPU. Give it what your load needs.
 	//
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitempty,omitzero"`

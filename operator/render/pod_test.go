@@ -266,6 +266,30 @@ func TestWhatASidecarIsToldI4(t *testing.T) {
 	}
 }
 
+// A container without a request has next to no weight beside its sidecar, which strangers can keep busy.
+func TestMysqldOutweighsItsSidecar(t *testing.T) {
+	cpu := func(s string) corev1.ResourceList { return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(s)} }
+	memory := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
+	for name, tt := range map[string]struct{ own, want corev1.ResourceRequirements }{
+		"nothing named":     {want: corev1.ResourceRequirements{Requests: cpu("250m")}},
+		"a request":         {own: corev1.ResourceRequirements{Requests: cpu("100m")}, want: corev1.ResourceRequirements{Requests: cpu("100m")}},
+		"a limit":           {own: corev1.ResourceRequirements{Limits: cpu("100m")}, want: corev1.ResourceRequirements{Limits: cpu("100m")}},
+		"a limit of memory": {own: corev1.ResourceRequirements{Limits: memory}, want: corev1.ResourceRequirements{Requests: cpu("250m"), Limits: memory}},
+	} {
+		spec := pod(input(func(in *render.Input) { in.Group.Spec.Sites[0].Resources = tt.own }))
+		got := containers(spec)
+		for _, c := range []string{render.ContainerMySQL, render.ContainerBootstrap} {
+			if diff := cmp.Diff(tt.want, got[c].Resources); diff != "" {
+				t.Errorf("%s: %s (-want +got)\n%s", name, c, diff)
+			}
+		}
+		mysql, side := got[render.ContainerMySQL].Resources.Requests[corev1.ResourceCPU], got[render.ContainerSidecar].Resources.Requests[corev1.ResourceCPU]
+		if name == "nothing named" && mysql.MilliValue() < 5*side.MilliValue() {
+			t.Errorf("mysqld asks for %s, its sidecar for %s", mysql.String(), side.String())
+		}
+	}
+}
+
 // TestResourcesOfTheSidecar: all of them are the user's once any is.
 func TestResourcesOfTheSidecar(t *testing.T) {
 	list := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("7m")}

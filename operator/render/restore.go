@@ -53,7 +53,7 @@ func loading(in Input, site v1alpha1.Site) []corev1.Container {
 		ImagePullPolicy: in.Group.Spec.ImagePullPolicy,
 		Command:         []string{backupBinary, "load"},
 		Env:             []corev1.EnvVar{{Name: wire.EnvBackupConfig, Value: loadConfig(in, site, place).Text()}},
-		Resources:       *site.Resources.DeepCopy(),
+		Resources:       mysqlResources(site),
 		SecurityContext: containerSecurity(),
 		VolumeMounts: append(withKeyring(in, site.Name, ContainerLoad, withLogs(in, site.Name, withTLS(in,
 			corev1.VolumeMount{Name: volumeData, MountPath: volumeDir},
