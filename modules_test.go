@@ -47,7 +47,9 @@ func required(t *testing.T, file string) map[string]string {
 	t.Helper()
 	var mod struct {
 		Require []struct{ Path, Version string }
-		Replace []struct{ Old, New struct{ Path, Version string } }
+		Replace []struct {
+			Old, New struct{ Path, Version string }
+		}
 	}
 	if err := json.Unmarshal([]byte(output(t, "go", "mod", "edit", "-json", file)), &mod); err != nil {
 		t.Fatal(err)
