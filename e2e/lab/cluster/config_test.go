@@ -118,9 +118,9 @@ func TestBuildKey(t *testing.T) {
 
 func TestVersionFlags(t *testing.T) {
 	b := build{versioned: "k8s.io/kubernetes"}
-	for _, gomod := range []string{"require k8s.io/kubernetes v1.37.1\n", "require (\n\tk8s.io/kubernetes v1.37.1\n)\n"} {
+	for _, gomod := range []string{"require k8s.io/kubernetes v1.37.2\n", "require (\n\tk8s.io/kubernetes v1.37.2\n)\n"} {
 		got, err := b.versionFlags("tool k8s.io/kubernetes/cmd/kubelet\n" + gomod)
-		if err != nil || !strings.Contains(got, "gitVersion=v1.37.1") || !strings.Contains(got, "gitMinor=37") {
+		if err != nil || !strings.Contains(got, "gitVersion=v1.37.2") || !strings.Contains(got, "gitMinor=37") {
 			t.Errorf("flags = %q, %v", got, err)
 		}
 	}
