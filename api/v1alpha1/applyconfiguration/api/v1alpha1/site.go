@@ -30,7 +30,7 @@ type SiteApplyConfiguration struct {
 	Tolerations []v1.Toleration `json:"tolerations,omitempty"`
 	// storage is the data volume of the site.
 	Storage *StorageSpecApplyConfiguration `json:"storage,omitempty"`
-	// resources of the mysql container. Default none.
+	// resources of the mysql container. Without a CPU in requests or limits: a request of 250m CPU. Give it what your load needs.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
 	// externalAddress is where the site can be reached from outside the cluster: a host name or an IP address, without
 	// a port. It is what the DNS name of spec.dns points to while this site is active. Default none.
