@@ -4,6 +4,7 @@ package v1alpha1
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -330,3 +331,10 @@ const (
 func KeyringTokenSecret(group, site string) string {
 	return fmt.Sprintf("mysql-%s-%s-keyring-token", group, site)
 }
+
+// generatedSecrets are the names under which the operator keeps passwords and keys, of any group and site.
+var generatedSecrets = regexp.MustCompile(`^(mysql-.+-(accounts|root|app|report|authority|ca|keyring-token|keyring-v[0-9]+)|mfg-authority-.+)$`)
+
+// IsGeneratedSecret is true for a name under which the operator keeps passwords or keys, of a group that is there or may come yet. Where a
+// specification names a Secret, it must be none of these: who may edit groups may not read Secrets by that, nor have them written over.
+func IsGeneratedSecret(name string) bool { return generatedSecrets.MatchString(name) }

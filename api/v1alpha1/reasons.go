@@ -116,7 +116,8 @@ const (
 	ReasonApplicationRefused Reason = "ApplicationRefused"
 	// ReasonApplicationFailed: the active site did not make the database; it is tried again.
 	ReasonApplicationFailed Reason = "ApplicationFailed"
-	// ReasonApplicationSecret: the Secret of the application is missing, lacks a key, or is for another user or database.
+	// ReasonApplicationSecret: the Secret of the application is missing, is somebody else's, lacks a key, has a password that MySQL does not
+	// take, or is for another user or database.
 	ReasonApplicationSecret Reason = "ApplicationSecret"
 )
 

@@ -80,7 +80,7 @@ type MysqlFailoverGroupSpec struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('system-')",message="classes that begin with system- are for what the cluster consists of: make one of your own",reason=FieldValueForbidden
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 	// topologySpreadConstraints spread the pods of MySQL over places, beside the affinity of the sites. Default none.
@@ -94,15 +94,15 @@ type MysqlFailoverGroupSpec struct {
 	//
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && k.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="a key of podLabels is the name of a label, with a domain or without: correct or remove the others",reason=FieldValueInvalid
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && k.indexOf('/') <= 253 && k.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="a key of podLabels is the name of a label, with a domain or without: correct or remove the others",reason=FieldValueInvalid
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['app.kubernetes.io/component', 'app.kubernetes.io/part-of', 'app.kubernetes.io/version'] || !k.matches('^([^/]*[.])?(mysql-mfg|kubernetes|k8s)[.]io/') && !(k in ['pod-template-hash', 'controller-revision-hash']))",message="pods are found by the labels of mysql-mfg.io, kubernetes.io and k8s.io: remove them, but for app.kubernetes.io/component, part-of and version",reason=FieldValueForbidden
 	PodLabels map[string]string `json:"podLabels,omitempty"`
-	// podAnnotations are more annotations of the pods of MySQL, at most 16: none of the operator, and none that loosens their confinement.
-	// Default none.
+	// podAnnotations are more annotations of the pods of MySQL, at most 16 of at most 2048 characters: none of the operator, and none that
+	// loosens their confinement. Default none.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
-	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && k.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="a key of podAnnotations is the name of an annotation, with a domain or without: correct or remove the others",reason=FieldValueInvalid
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 317 && k.indexOf('/') <= 253 && k.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="a key of podAnnotations is the name of an annotation, with a domain or without: correct or remove the others",reason=FieldValueInvalid
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^([^/]*[.])?mysql-mfg[.]io/') && !k.matches('^kubectl[.]kubernetes[.]io/') && !k.matches('^[^/]*(apparmor|seccomp)[.]security[.]'))",message="annotations of mysql-mfg.io and kubectl.kubernetes.io, and profiles of AppArmor and seccomp, are not the group's to give: remove them",reason=FieldValueForbidden
 	PodAnnotations map[string]string `json:"podAnnotations,omitempty"`
 
@@ -188,6 +188,8 @@ type TopologySpread struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.indexOf('/') <= 253",message="the domain of a label has at most 253 characters: name the label that the nodes have",reason=FieldValueInvalid
 	TopologyKey string `json:"topologyKey"`
 	// maxSkew is by how many pods two places may differ. Default 1, up to 16.
 	//

@@ -27,7 +27,8 @@ var groupBounds = []bound{
 	{path: []string{"spec", "mysqlConf", "{}"}, maxLength: 1024, pattern: confValue},
 	{path: []string{"spec", "sites", "[]", "nodeSelector", "{}"}, maxLength: 63},
 	{path: []string{"spec", "podLabels", "{}"}, maxLength: 63, pattern: labelValue},
-	{path: []string{"spec", "podAnnotations", "{}"}, maxLength: 4096},
+	// Kubernetes takes 256 KiB of annotations in all. A character has up to four bytes.
+	{path: []string{"spec", "podAnnotations", "{}"}, maxLength: 2048},
 	// Kubernetes 1.33 takes an int-or-string for unbounded and refuses the rules about it as too expensive.
 	{path: []string{"spec", "sites", "[]", "storage", "size"}, maxLength: 32, text: true},
 	{path: []string{"spec", "encryptionAtRest", "temporaryFiles", "sizeLimit"}, maxLength: 32, text: true},

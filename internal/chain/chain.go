@@ -4,6 +4,7 @@
 package chain
 
 import (
+	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
 	"slices"
@@ -13,15 +14,34 @@ import (
 // MostRead bounds how many certificates of a file are looked at: a person may put there what he likes.
 const MostRead = 64
 
-// Read are the certificates of a file, but those that cannot be read.
-func Read(file []byte) []*x509.Certificate {
+// mostBits is how long an RSA key may be that something is verified with. Nobody makes longer ones, and to verify with one takes a time that
+// grows with the square of its length: a Secret has room for one that keeps a processor busy for minutes, and nothing ends that early.
+const mostBits = 16384
+
+// Read are the first certificates of a file, but those that cannot be read.
+func Read(file []byte) []*x509.Certificate { return read(file, MostRead) }
+
+// Authorities are all that a file says to believe; false if there is none.
+func Authorities(file []byte) (*x509.CertPool, bool) {
+	pool, all := x509.NewCertPool(), read(file, len(file))
+	for _, c := range all {
+		pool.AddCert(c)
+	}
+	return pool, len(all) > 0
+}
+
+func read(file []byte, most int) []*x509.Certificate {
 	var all []*x509.Certificate
-	for range MostRead {
+	for range most {
 		var block *pem.Block
 		if block, file = pem.Decode(file); block == nil {
 			break
 		}
-		if c, err := x509.ParseCertificate(block.Bytes); err == nil {
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil || block.Type != "CERTIFICATE" {
+			continue
+		}
+		if key, is := c.PublicKey.(*rsa.PublicKey); !is || key.N.BitLen() <= mostBits {
 			all = append(all, c)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -111,6 +112,16 @@ func names(all []*x509.Certificate) (out []string) {
 func TestReadTakesWhatCanBeRead(t *testing.T) {
 	a := signed(t, nil, "a", key(t), 0, 1)
 	one := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
+	// rsaOf is an authority with an RSA key so long, which nobody has.
+	rsaOf := func(bits uint) []byte {
+		n := new(big.Int).Lsh(big.NewInt(1), bits-1)
+		template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "long"}, NotBefore: begin, NotAfter: begin.Add(day), IsCA: true, BasicConstraintsValid: true}
+		der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &rsa.PublicKey{N: n.Add(n, big.NewInt(1)), E: 65537}, a.key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	}
 	for name, tc := range map[string]struct {
 		file []byte
 		want int
@@ -121,9 +132,30 @@ func TestReadTakesWhatCanBeRead(t *testing.T) {
 		"rubbish before it":        {append([]byte("\n\n-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), one...), 1},
 		"more than anybody reads":  {bytes.Repeat(one, MostRead+1), MostRead},
 		"as much as is read of it": {bytes.Repeat(one, MostRead), MostRead},
+		"the longest key":          {rsaOf(16384), 1},
+		"too long a key alone":     {rsaOf(16385), 0},
+		"too long a key":           {append(rsaOf(16385), one...), 1},
 	} {
 		if got := Read(tc.file); len(got) != tc.want {
 			t.Errorf("%s: %d certificates, want %d", name, len(got), tc.want)
 		}
+		if _, is := Authorities(tc.file); is != (tc.want > 0) {
+			t.Errorf("%s: authorities %t", name, is)
+		}
+	}
+}
+
+// TestAuthoritiesAreBelieved: all that can be read, however many, but those with too long a key.
+func TestAuthoritiesAreBelieved(t *testing.T) {
+	var file []byte
+	var last *party
+	for range MostRead + 1 {
+		last = signed(t, nil, "a", key(t), 0, 1)
+		file = append(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: last.cert.Raw})...)
+	}
+	pool, _ := Authorities(file)
+	leaf := signed(t, last, "leaf", key(t), 0, 1)
+	if _, err := leaf.cert.Verify(x509.VerifyOptions{Roots: pool, CurrentTime: begin.Add(time.Hour), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
+		t.Errorf("the last one is not believed: %v", err)
 	}
 }

@@ -54,7 +54,7 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 		return cli.ExitError, err
 	}
 	now, _ := op.Clock(ctx, env, c)
-	at := now.UTC().Format(time.RFC3339)
+	at := op.after(view.Group, now)
 	change := map[string]string{v1alpha1.AnnotationRestartedAt: at}
 	if op.Site != "" {
 		change = map[string]string{v1alpha1.RestartedAtSite(op.Site): at}
@@ -72,16 +72,39 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 		if err := op.follow(ctx, env, c, at); err != nil {
 			return cli.ExitError, err
 		}
-		rep.Outcome, rep.Message = cli.OutcomeDone, "done: "+op.what()+" has a new pod"
+		rep.Outcome, rep.Message = cli.OutcomeDone, "done: "+op.what(view.Group)+" has a new pod"
 	}
 	return op.Finish(env, rep)
 }
 
-func (op *Op) what() string {
-	if op.Site != "" {
+// after is the time of the order. It is later than every one before: the pods carry the latest, and one that is not later replaces none.
+func (op *Op) after(g *v1alpha1.MysqlFailoverGroup, now time.Time) string {
+	now = now.UTC().Truncate(time.Second)
+	for _, site := range g.Spec.Sites {
+		before, err := time.Parse(time.RFC3339, v1alpha1.RestartedAt(g, site.Name))
+		if (op.Site == "" || op.Site == site.Name) && err == nil && !now.After(before) {
+			now = before.Add(time.Second)
+		}
+	}
+	return now.Format(time.RFC3339)
+}
+
+func (op *Op) what(g *v1alpha1.MysqlFailoverGroup) string {
+	switch stays := op.stays(g); {
+	case op.Site != "":
 		return op.Site
+	case stays != "":
+		return "every site but " + stays
 	}
 	return "every site"
+}
+
+// stays is the site whose pod is not replaced, because the operator moves no role; empty normally.
+func (op *Op) stays(g *v1alpha1.MysqlFailoverGroup) string {
+	if op.Site == "" && g.Spec.Failover.Mode == v1alpha1.FailoverObserve {
+		return g.Status.ActiveSite
+	}
+	return ""
 }
 
 // allowed refuses what would not happen, or not as it was meant.
@@ -110,7 +133,7 @@ func (op *Op) plan(g *v1alpha1.MysqlFailoverGroup) []screen.Line {
 		}
 	}
 	last := screen.Line{Label: "Last", Text: fmt.Sprintf("the role moves away from %s by a planned failover, and its pod is replaced", cli.OrDash(g.Status.ActiveSite))}
-	if g.Spec.Failover.Mode == v1alpha1.FailoverObserve {
+	if op.stays(g) != "" {
 		last.Text = fmt.Sprintf("the pod of %s stays: spec.failover.mode is Observe, and the role does not move", cli.OrDash(g.Status.ActiveSite))
 	}
 	return []screen.Line{
@@ -146,17 +169,18 @@ func (op *Op) follow(ctx context.Context, env cli.Environment, c Cluster, at str
 // progress says how far it is, with what the operator says of it.
 func (op *Op) progress(g *v1alpha1.MysqlFailoverGroup, all []corev1.Pod, at string) (words string, done bool) {
 	var left []string
+	stays := op.stays(g)
 	for _, site := range g.Spec.Sites {
-		if (op.Site == "" || op.Site == site.Name) && !restarted(all, site.Name, at) {
+		if (op.Site == "" || op.Site == site.Name) && site.Name != stays && !restarted(all, site.Name, at) {
 			left = append(left, site.Name)
 		}
 	}
-	words = "every pod is a new one"
+	words = op.what(g) + " has a new pod"
 	if len(left) > 0 {
 		words = "still to be replaced: " + strings.Join(left, ", ")
 	}
 	p := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionProgressing)
-	settled := p == nil || p.Reason == string(v1alpha1.ReasonAsExpected)
+	settled := p == nil || p.Reason == string(v1alpha1.ReasonAsExpected) || stays != "" && p.Reason == string(v1alpha1.ReasonRoleStays)
 	if !settled {
 		words += "; " + p.Message
 	}

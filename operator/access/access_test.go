@@ -7,6 +7,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -117,6 +118,22 @@ func TestCheckTLS(t *testing.T) {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestNobodyIsBelievedByAnEndlessKey: to verify with it would keep the operator busy for minutes, at every connection.
+func TestNobodyIsBelievedByAnEndlessKey(t *testing.T) {
+	ca := newAuthority(t)
+	secret := ca.secret(t, "x")
+	n := new(big.Int).Lsh(big.NewInt(1), 20_000)
+	template := &x509.Certificate{SerialNumber: big.NewInt(3), Subject: pkix.Name{CommonName: "endless"}, IsCA: true, BasicConstraintsValid: true, NotBefore: now, NotAfter: now.Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, ca.cert, &rsa.PublicKey{N: n.Add(n, big.NewInt(1)), E: 65537}, ca.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret.Data["ca.crt"] = encode("CERTIFICATE", der)
+	if _, err := access.ClientTLS(secret, "x"); !errors.Is(err, access.ErrSecretIncomplete) {
+		t.Errorf("it is believed: %v", err)
 	}
 }
 

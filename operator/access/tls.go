@@ -10,6 +10,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/mysql-mfg/mfg/internal/chain"
 )
 
 // Keys of a TLS Secret.
@@ -35,8 +37,8 @@ func ClientTLS(secret *corev1.Secret, serverName string) (*tls.Config, error) {
 }
 
 func rootsOf(secret *corev1.Secret) (*x509.CertPool, error) {
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(secret.Data[keyCA]) {
+	roots, is := chain.Authorities(secret.Data[keyCA])
+	if !is {
 		return nil, fmt.Errorf("%w: %s has no certificate in %q", ErrSecretIncomplete, secret.Name, keyCA)
 	}
 	return roots, nil
@@ -59,11 +61,8 @@ func CheckTLS(secret *corev1.Secret, names []string, now time.Time) error {
 		return fmt.Errorf("%w: %w", ErrTLSUnusable, err)
 	}
 	between := x509.NewCertPool()
-	for _, der := range pair.Certificate[1:] {
-		// The chain may hold what no check needs; what is needed and missing shows in Verify.
-		if c, err := x509.ParseCertificate(der); err == nil {
-			between.AddCert(c)
-		}
+	for _, c := range chain.Read(secret.Data[keyCert]) {
+		between.AddCert(c) // the chain may hold what no check needs; what is needed and missing shows in Verify
 	}
 	options := x509.VerifyOptions{
 		Roots: roots, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},

@@ -23,7 +23,9 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	mysqlapp "github.com/mysql-mfg/mfg/internal/mysql/application"
 	"github.com/mysql-mfg/mfg/operator/application"
+	"github.com/mysql-mfg/mfg/operator/apply"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 	"github.com/mysql-mfg/mfg/operator/report/events"
@@ -78,12 +80,30 @@ func (r *Application) KeepSecret(ctx context.Context, s *scope.Scope) error {
 	if spec == nil {
 		return nil
 	}
-	secret, err := r.Secret(ctx, s, v1alpha1.ApplicationSecret(s.Key.Name), func() (*corev1.Secret, error) {
+	name := v1alpha1.ApplicationSecret(s.Key.Name)
+	err := r.keep(ctx, s, spec, name)
+	if !apply.NeedsAPerson(err) {
+		return err
+	}
+	s.ApplicationTrouble = fmt.Sprintf("Secret %s cannot be used: %v", name, err)
+	if s.Group.Status.Epoch > 0 {
+		// MySQL needs no application: what is wrong with this Secret holds up no certificate, no update and no new site of a group that runs.
+		return nil
+	}
+	// The sites of a new group make the account with their data directory, and never again.
+	r.tell(s, application.Decide(r.state(s, spec)))
+	s.Progress(scope.Stuck(v1alpha1.ReasonApplicationSecret, s.ApplicationTrouble), scope.WhenWaiting)
+	return scope.ErrStop
+}
+
+// keep reads or makes the Secret, and adds what it lacks.
+func (r *Application) keep(ctx context.Context, s *scope.Scope, spec *v1alpha1.ApplicationSpec, name string) error {
+	secret, err := r.Secret(ctx, s, name, func() (*corev1.Secret, error) {
 		if s.Application != nil {
 			return nil, errSecretGone
 		}
 		out := render.RootSecret(s.In, "")
-		out.Name, out.Data = v1alpha1.ApplicationSecret(s.Key.Name), secretOf(s.Key, spec, nil)
+		out.Name, out.Data = name, secretOf(s.Key, spec, nil)
 		return out, nil
 	})
 	if errors.Is(err, errSecretGone) {
@@ -96,8 +116,12 @@ func (r *Application) KeepSecret(ctx context.Context, s *scope.Scope) error {
 	return r.complete(ctx, s, spec)
 }
 
-// complete adds the keys that a person's own Secret lacks. What is in it stays.
+// complete adds the keys that a person's own Secret lacks. What is in it stays. A password that is lost is not made up once the account was
+// seen with it: another one would fit no server.
 func (r *Application) complete(ctx context.Context, s *scope.Scope, spec *v1alpha1.ApplicationSpec) error {
+	if s.Application != nil && len(s.ApplicationSecret.Data[v1alpha1.ApplicationPassword]) == 0 {
+		return nil
+	}
 	before := s.ApplicationSecret.DeepCopy()
 	data := secretOf(s.Key, spec, before.Data)
 	if maps.EqualFunc(data, before.Data, bytes.Equal) {
@@ -110,6 +134,7 @@ func (r *Application) complete(ctx context.Context, s *scope.Scope, spec *v1alph
 		return nil
 	}
 	if err != nil {
+		s.ApplicationSecret = before // what stands there
 		return fmt.Errorf("write the Secret of the application: %w", err)
 	}
 	return nil
@@ -161,6 +186,12 @@ func (r *Application) state(s *scope.Scope, spec *v1alpha1.ApplicationSpec) appl
 		Group: s.Key.Name, Namespace: s.Key.Namespace, User: spec.Account(), Database: spec.Database, Made: s.Application != nil,
 		Secret: wrong(s, spec), Open: s.Open(),
 	}
+	if s.ApplicationSecret != nil {
+		own := mysqlapp.Account{User: spec.Account(), Database: spec.Database, Password: string(s.ApplicationSecret.Data[v1alpha1.ApplicationPassword])}
+		if err := own.Validate(); err != nil {
+			out.Unmade = err.Error()
+		}
+	}
 	job := r.memory.get(s.Key)
 	out.Failed, out.NoRight = job.failed, job.noRight
 	valid := job.look.epoch == s.Facts.Epoch && s.Now.Sub(job.look.at) < passwordLookAge && job.look.version == versionOf(s.ApplicationSecret)
@@ -178,9 +209,13 @@ func (r *Application) state(s *scope.Scope, spec *v1alpha1.ApplicationSpec) appl
 func wrong(s *scope.Scope, spec *v1alpha1.ApplicationSpec) string {
 	name := v1alpha1.ApplicationSecret(s.Key.Name)
 	switch {
+	case s.ApplicationTrouble != "":
+		return s.ApplicationTrouble
 	case s.ApplicationSecret == nil:
 		return fmt.Sprintf("Secret %s is gone, and with it the password of %s: restore it from a backup, or make it again with the keys username and password, and give that "+
 			"password to the account with ALTER USER", name, spec.Account())
+	case len(s.ApplicationSecret.Data[v1alpha1.ApplicationPassword]) == 0:
+		return fmt.Sprintf("the key password of Secret %s is empty: write the password of %s there, or another one that you give it with ALTER USER", name, spec.Account())
 	case string(s.ApplicationSecret.Data[v1alpha1.ApplicationUsername]) != spec.Account():
 		return fmt.Sprintf("the key username of Secret %s is not %s, as spec.application has it: correct the Secret", name, spec.Account())
 	case string(s.ApplicationSecret.Data[v1alpha1.ApplicationDatabase]) != spec.Database:

@@ -31,6 +31,8 @@ type State struct {
 	Made bool
 	// Secret says what is wrong with the Secret; empty normally.
 	Secret string
+	// Unmade is why no site makes the account of this Secret with its data directory; empty normally.
+	Unmade string
 	// Open is true while the active site is open and its role does not move.
 	Open bool
 	// Failed is why the last try to make the database did not succeed; NoRight, that the account lacks the right.
@@ -85,6 +87,9 @@ func Decide(s State) Decision {
 		return Decision{Effect: Look{}, Reason: v1alpha1.ReasonSiteUnreachable, Message: fmt.Sprintf("%s cannot be asked (%s)", active.Name, active.Trouble)}
 	case !active.Looked:
 		return Decision{Effect: Look{}, Reason: v1alpha1.ReasonLooking, Message: active.Name + " is being asked"}
+	case !active.Accepts && s.Unmade != "":
+		return Decision{Effect: Look{}, Reason: v1alpha1.ReasonApplicationSecret, Message: fmt.Sprintf(
+			"no site makes the account %s with the Secret %s, and %s does not let it in: %s: correct the Secret", s.User, v1alpha1.ApplicationSecret(s.Group), active.Name, s.Unmade)}
 	case !active.Accepts:
 		return refused(s, Look{}, active.Name+" does not let the account "+s.User+" in with the password of its Secret: it is not there, or has another password")
 	case !active.Database && s.NoRight:

@@ -30,9 +30,13 @@ func TestTheNextStep(t *testing.T) {
 		"unasked":   {"what is not known is looked at first", func(s *application.State) { s.Sites[0].Looked = false }, application.Look{}, v1alpha1.ReasonLooking, false},
 		"silent":    {"a site that does not answer is asked again", func(s *application.State) { s.Sites[0].Looked, s.Sites[0].Trouble = false, "no answer" }, application.Look{}, v1alpha1.ReasonSiteUnreachable, false},
 		"refused":   {"there is another user of that name, or none", func(s *application.State) { s.Sites[0].Accepts = false }, application.Look{}, v1alpha1.ReasonApplicationRefused, false},
-		"no right":  {"a person made the user without rights", func(s *application.State) { s.NoRight = true }, application.Make{Site: "a"}, v1alpha1.ReasonApplicationRefused, false},
-		"failed":    {"it is tried again", func(s *application.State) { s.Failed = "disk full" }, application.Make{Site: "a"}, v1alpha1.ReasonApplicationFailed, false},
-		"alone":     {"it could be lost with the active site, and nobody would make it again", func(s *application.State) { s.Sites[0].Database = true }, application.Look{}, v1alpha1.ReasonSiteBehind, false},
+		"unmade": {"the Secret is what is to be corrected", func(s *application.State) {
+			s.Sites[0].Accepts, s.Unmade = false, "its password is empty"
+		}, application.Look{}, v1alpha1.ReasonApplicationSecret, false},
+		"unmade but there": {"a person has made the account", func(s *application.State) { s.Unmade = "its password is too long" }, application.Make{Site: "a"}, v1alpha1.ReasonCreating, false},
+		"no right":         {"a person made the user without rights", func(s *application.State) { s.NoRight = true }, application.Make{Site: "a"}, v1alpha1.ReasonApplicationRefused, false},
+		"failed":           {"it is tried again", func(s *application.State) { s.Failed = "disk full" }, application.Make{Site: "a"}, v1alpha1.ReasonApplicationFailed, false},
+		"alone":            {"it could be lost with the active site, and nobody would make it again", func(s *application.State) { s.Sites[0].Database = true }, application.Look{}, v1alpha1.ReasonSiteBehind, false},
 		"elsewhere": {"a site without the group's data proves nothing", func(s *application.State) {
 			s.Sites[0].Database, s.Sites[1].Database, s.Sites[1].Provisioned = true, true, false
 		}, application.Look{}, v1alpha1.ReasonSiteBehind, false},

@@ -30,6 +30,12 @@ var (
 	ErrLeftOver = errors.New("is left over from an earlier group of this name and is being removed")
 )
 
+// NeedsAPerson is true for an error that goes on until a person settles it: the object is somebody else's, or the API server refuses what is
+// written.
+func NeedsAPerson(err error) bool {
+	return errors.Is(err, ErrForeign) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err)
+}
+
 // Applier applies objects by server-side apply, and only when something differs: reconciles come often, and each apply
 // costs the API server a merge.
 type Applier struct {

@@ -50,6 +50,11 @@ func (o *Objects) wanted(ctx context.Context, in render.Input, own *corev1.Secre
 	from, name := own, v1alpha1.CacheAuthSecret(in.Group.Name)
 	theirs := in.Group.Spec.Cache.Auth.SecretName
 	if theirs != "" && theirs != name {
+		if v1alpha1.IsGeneratedSecret(theirs) {
+			// Pods of an image that the group names would be given the password of MySQL, also that of another group.
+			return "", Trouble{v1alpha1.ReasonSecretNotMeant, fmt.Sprintf("Secret %s has a name under which the operator keeps passwords of MySQL: make one for the cache, "+
+				"and name it in spec.cache.auth.secretName", theirs)}, nil
+		}
 		var err error
 		if from, err = o.secret(ctx, in.Group, theirs); err != nil {
 			return "", Trouble{}, err

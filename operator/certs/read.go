@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/mysql-mfg/mfg/internal/chain"
 )
 
 const (
@@ -63,17 +65,8 @@ func readSigner(cert, key []byte) (*signer, error) {
 
 // certificates are those of a PEM file that can be read.
 func certificates(file []byte) []*x509.Certificate {
-	var out []*x509.Certificate
-	for len(out) < mostFormer {
-		var block *pem.Block
-		if block, file = pem.Decode(file); block == nil {
-			return out
-		}
-		if c, err := x509.ParseCertificate(block.Bytes); err == nil && block.Type == blockCertificate {
-			out = append(out, c)
-		}
-	}
-	return out
+	all := chain.Read(file)
+	return all[:min(len(all), mostFormer)]
 }
 
 // trusted are all authorities that are valid, the oldest first: in an order that stays the same while the role of each changes.

@@ -11,8 +11,10 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
@@ -162,4 +164,119 @@ func TestASecretThatAPersonHasMadeIsKept(t *testing.T) {
 	if c == nil || c.Reason != string(v1alpha1.ReasonApplicationSecret) {
 		t.Errorf("it is for another user: %+v", c)
 	}
+}
+
+// somebodysSecret has the name of an application's Secret, and another owner, as one that an operator of external secrets has made.
+func somebodysSecret() *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: scopetest.Key.Namespace, Name: v1alpha1.ApplicationSecret("orders"),
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "external-secrets.io/v1", Kind: "ExternalSecret", Name: "app", UID: "another", Controller: new(true)}},
+		},
+		Data: map[string][]byte{"username": []byte("app"), "password": []byte("p")},
+	}
+}
+
+// TestTheSecretOfAnApplicationHoldsUpNothing: a group that runs goes on with its certificates, its updates and its sites, whatever is wrong with
+// a Secret that MySQL does not need.
+func TestTheSecretOfAnApplicationHoldsUpNothing(t *testing.T) {
+	refused := apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "mysql-orders-app", nil)
+	for name, c := range map[string]struct {
+		reason string
+		begin  func(*world)
+	}{
+		"somebody else's": {"what another operator owns is not the group's", func(w *world) { w.must(w.c.Create(w.ctx, somebodysSecret())) }},
+		"immutable": {"the keys that it lacks cannot be added", func(w *world) {
+			secret := somebodysSecret()
+			secret.OwnerReferences, secret.Immutable = nil, new(true)
+			w.must(w.c.Create(w.ctx, secret))
+			w.fail["*v1.Secret"] = refused
+		}},
+		"quota": {"the namespace may have no more Secrets", func(w *world) {
+			w.r.apps.Secret = func(context.Context, *scope.Scope, string, func() (*corev1.Secret, error)) (*corev1.Secret, error) {
+				return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "mysql-orders-app", errors.New("exceeded quota"))
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := runningWorld(t)
+			w.facts.Open("a")
+			w.reconcile()
+			w.settle("a", "b", "c")
+			w.reconcile()
+			c.begin(w)
+			old := w.deployments()
+			w.change(func(g *v1alpha1.MysqlFailoverGroup) {
+				g.Spec.Application = &v1alpha1.ApplicationSpec{Database: "app"}
+				g.Spec.Image = "mysql:9.8"
+			})
+			said := w.turns(3)
+			if said == nil || said.Status != metav1.ConditionFalse || said.Reason != string(v1alpha1.ReasonApplicationSecret) || !strings.Contains(said.Message, "mysql-orders-app") {
+				t.Errorf("%s: it is not said: %+v", c.reason, said)
+			}
+			if w.deployments()["c"] == old["c"] {
+				t.Errorf("%s: no pod is updated", c.reason)
+			}
+			if n := w.said.Count(v1alpha1.ReasonApplicationSecret); n != 1 {
+				t.Errorf("%s: %d events", c.reason, n)
+			}
+		})
+	}
+}
+
+// TestANewGroupWaitsForTheSecretOfItsApplication: its sites make the account with their data directories, and never again.
+func TestANewGroupWaitsForTheSecretOfItsApplication(t *testing.T) {
+	w := newWorld(t, scopetest.Group(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Application = &v1alpha1.ApplicationSpec{Database: "app"} }), somebodysSecret())
+	w.reconcile()
+	for _, kind := range []string{v1alpha1.ConditionApplicationReady, v1alpha1.ConditionProgressing} {
+		if c := w.condition(kind); c.Reason != v1alpha1.ReasonApplicationSecret || c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "ExternalSecret app") {
+			t.Errorf("%s: %+v", kind, c)
+		}
+	}
+	if n := len(w.deployments()); n != 0 {
+		t.Errorf("%d sites were made", n)
+	}
+}
+
+// TestALostPasswordIsNotMadeUp: another one would fit no server, and the application would be told it.
+func TestALostPasswordIsNotMadeUp(t *testing.T) {
+	w, _ := applicationWorld(t)
+	w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
+		s.Application = &v1alpha1.ApplicationStatus{Database: "shop", User: "app"}
+	})
+	secret := &corev1.Secret{}
+	w.get(secret, v1alpha1.ApplicationSecret("orders"))
+	delete(secret.Data, "password")
+	delete(secret.Data, "uri")
+	w.must(w.c.Update(w.ctx, secret))
+	c := w.turns(2)
+	if data := w.applicationSecret(); len(data["password"])+len(data["uri"]) != 0 {
+		t.Errorf("the Secret holds a password again: %q", data)
+	}
+	if c == nil || c.Reason != string(v1alpha1.ReasonApplicationSecret) || c.Status != metav1.ConditionFalse {
+		t.Errorf("it is not said: %+v", c)
+	}
+}
+
+// TestAPasswordThatNoSiteTakesIsSaid: the sites made no account of it, and the Secret is what is to be corrected.
+func TestAPasswordThatNoSiteTakesIsSaid(t *testing.T) {
+	w, _ := applicationWorld(t)
+	w.facts.Open("a")
+	w.facts.Under(1)
+	secret := &corev1.Secret{}
+	w.get(secret, v1alpha1.ApplicationSecret("orders"))
+	secret.Data["password"] = []byte("secret\n")
+	w.must(w.c.Update(w.ctx, secret))
+	if c := w.turns(4); c == nil || c.Reason != string(v1alpha1.ReasonApplicationSecret) || !strings.Contains(c.Message, "line break") || strings.Contains(c.Message, "secret\n") {
+		t.Errorf("it is not said: %+v", c)
+	}
+}
+
+// TestASecretOfSomebodyElseOutlivesTheGroup: who may make groups, and no Secrets, must not be able to delete one by its name.
+func TestASecretOfSomebodyElseOutlivesTheGroup(t *testing.T) {
+	w := newWorld(t, scopetest.Group(deletePolicy, func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Application = &v1alpha1.ApplicationSpec{Database: "app"} }), somebodysSecret())
+	w.reconcile()
+	w.must(w.c.Delete(w.ctx, w.group()))
+	w.reconcile()
+	w.get(&corev1.Secret{}, v1alpha1.ApplicationSecret("orders"))
 }

@@ -314,9 +314,18 @@ func (r *Reconciler) observe(ctx context.Context, s *scope.Scope) error {
 			s.Pods[site] = p
 		}
 	}
-	s.In.Unlisted = unlisted(s.Group, pods.Items)
+	s.In.Unlisted, s.In.Restarted = unlisted(s.Group, pods.Items), restarts(s)
 	s.Facts, s.Known = r.Facts.Sites(s.Key.Namespace, s.Key.Name)
 	return nil
+}
+
+// restarts are what the pods of sites that are there are to carry.
+func restarts(s *scope.Scope) map[string]string {
+	out := map[string]string{}
+	for site, d := range s.Deployments {
+		out[site] = v1alpha1.RestartOf(s.Group, site, d.Annotations[v1alpha1.AnnotationRestartedAt], s.Now)
+	}
+	return out
 }
 
 // newer prefers the pod that is not on its way out, then the younger one.

@@ -4,6 +4,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -129,6 +130,9 @@ func (r *Reconciler) data(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read secret %s: %w", name, err)
+		}
+		if errors.Is(apply.Belongs(group, &corev1.Secret{}, secret), apply.ErrForeign) {
+			continue // it has a name that the group wants, and was never taken: who may make groups deletes no Secret of somebody else by that
 		}
 		out = append(out, secret)
 	}

@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -94,9 +93,6 @@ func ofCache(service string, group *v1alpha1.MysqlFailoverGroup) bool {
 	})
 }
 
-// generated are the names under which the operator keeps its own Secrets, of this group or another that may come yet.
-var generated = regexp.MustCompile(`^(mysql-.+-(accounts|root|authority|ca|keyring-token|keyring-v[0-9]+)|mfg-authority-.+|.+-cache-auth)$`)
-
 // whyNotWritten says why cert-manager must not be asked to write a Secret; empty if it may. It writes over what is there.
 func (r *Reconciler) whyNotWritten(ctx context.Context, s *scope.Scope) (string, error) {
 	name := s.Group.Spec.TLS.SecretName
@@ -104,7 +100,7 @@ func (r *Reconciler) whyNotWritten(ctx context.Context, s *scope.Scope) (string,
 	if err != nil || asked {
 		return "", err // what it would overwrite is overwritten
 	}
-	if generated.MatchString(name) {
+	if v1alpha1.IsGeneratedSecret(name) || strings.HasSuffix(name, v1alpha1.CacheAuthSecret("")) {
 		return fmt.Sprintf("Secret %s has a name under which the operator keeps passwords and keys: choose another in spec.tls.secretName", name), nil
 	}
 	secret := &corev1.Secret{}

@@ -145,6 +145,9 @@ func TestCertManagerIsNotMadeToOverwriteASecret(t *testing.T) {
 		"one that it writes already":    {"orders-tls", opaque(func(*corev1.Secret) {}), true, true},
 		"another group's passwords":     {"mysql-billing-accounts", nil, false, false},
 		"its own key":                   {"mysql-orders-authority", nil, false, false},
+		"another group's application":   {"mysql-billing-app", nil, false, false},
+		"another group's cache":         {"billing-cache-auth", nil, false, false},
+		"the key of a site's reports":   {"mysql-billing-east-report", nil, false, false},
 		"a keyring to come":             {"mysql-billing-east-keyring-v3", nil, false, false},
 		"a name that looks a bit alike": {"mysql-orders-tls", nil, false, true},
 	} {

@@ -3,7 +3,9 @@
 package controller
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -22,8 +24,8 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 // what comes from the cache is written back only in parts (apply, merge patches), never whole.
 //
 //	all           managed fields, what kubectl applied last
-//	Pod           volumes, and of containers all but name, image, restart policy and, of the sidecar, what the promotion gate and the steps to TLS look at
-//	Deployment    the spec of its template
+//	Pod           annotations that are not the operator's, volumes, and of containers all but name, image, restart policy and, of the sidecar, what the promotion gate and the steps to TLS look at
+//	Deployment    its template
 //	StatefulSet   the spec of its template
 //	Job           the spec of its template
 //	ConfigMap     data
@@ -41,11 +43,13 @@ func Trim(obj any) (any, error) {
 	}
 	switch o := o.(type) {
 	case *corev1.Pod:
+		// A group gives its pods what it likes, for each site.
+		maps.DeleteFunc(o.Annotations, func(key, _ string) bool { return !strings.HasPrefix(key, v1alpha1.Domain+"/") })
 		trimPod(&o.Spec)
 		trimStatuses(o.Status.InitContainerStatuses)
 		trimStatuses(o.Status.ContainerStatuses)
 	case *appsv1.Deployment:
-		o.Spec.Template.Spec = corev1.PodSpec{}
+		o.Spec.Template = corev1.PodTemplateSpec{}
 	case *appsv1.StatefulSet:
 		o.Spec.Template.Spec = corev1.PodSpec{}
 	case *batchv1.Job:

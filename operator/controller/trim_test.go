@@ -5,6 +5,7 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,6 +71,7 @@ func TestTrimKeepsWhatIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole.ManagedFields = nil
+	delete(whole.Annotations, render.DefaultContainer)
 	if diff := cmp.Diff(whole.ObjectMeta, pod.ObjectMeta); diff != "" {
 		t.Errorf("metadata (-whole +trimmed):\n%s", diff)
 	}
@@ -125,6 +127,14 @@ func TestTrimSavesMemory(t *testing.T) {
 		}
 		if after := size(t, tc.obj); after > before*tc.keep {
 			t.Errorf("%s: %.0f bytes of %.0f are kept", name, after, before)
+		}
+	}
+	// What a group gives its pods is there for each site twice.
+	group.Spec.PodAnnotations = map[string]string{"example.org/notes": strings.Repeat("x", 10_000)}
+	d := render.Deployment(in, group.Spec.Sites[0])
+	for name, obj := range map[string]client.Object{"pod": &corev1.Pod{ObjectMeta: d.Spec.Template.ObjectMeta}, "deployment": d} {
+		if _, err := Trim(obj); err != nil || size(t, obj) > 3000 {
+			t.Errorf("%s: annotations of the group stay: %.0f bytes, %v", name, size(t, obj), err)
 		}
 	}
 	if _, err := Trim(group); err != nil || group.Annotations[lastApplied] != "" || group.Annotations["mine"] != "stays" {

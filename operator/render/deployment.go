@@ -3,6 +3,7 @@
 package render
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -34,8 +35,9 @@ func Deployment(in Input, site v1alpha1.Site) *appsv1.Deployment {
 		AnnotationConfigHash: hash(ConfigMap(in, site).Data),
 	}
 	maps.Copy(annotations, keyringAnnotations(in, site.Name))
-	if at := v1alpha1.RestartedAt(in.Group, site.Name); at != "" {
-		annotations[v1alpha1.AnnotationRestartedAt] = at
+	restarted := cmp.Or(in.Restarted[site.Name], v1alpha1.RestartedAt(in.Group, site.Name))
+	if restarted != "" {
+		annotations[v1alpha1.AnnotationRestartedAt] = restarted
 	}
 	template := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: below(labels, in.Group.Spec.PodLabels), Annotations: below(annotations, in.Group.Spec.PodAnnotations)},
@@ -46,6 +48,9 @@ func Deployment(in Input, site v1alpha1.Site) *appsv1.Deployment {
 
 	meta := in.meta(v1alpha1.SiteName(in.Group.Name, site.Name), labels)
 	meta.Annotations = map[string]string{v1alpha1.AnnotationSpecHash: specHash, v1alpha1.AnnotationAuthority: in.Anchors[site.Name]}
+	if restarted != "" {
+		meta.Annotations[v1alpha1.AnnotationRestartedAt] = restarted // whence it is read: the operator keeps no templates
+	}
 	return &appsv1.Deployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 		ObjectMeta: meta,

@@ -27,6 +27,8 @@ type Input struct {
 	Keyrings map[string]Keyring
 	// Unlisted are the sites that no other one is told of yet (status.sites[].unlisted).
 	Unlisted map[string]bool
+	// Restarted are the restarts that the pods carry, of sites that are there: v1alpha1.RestartOf.
+	Restarted map[string]string
 	// Restore has one site loaded from a backup before it starts; nil normally.
 	Restore *Restore
 }

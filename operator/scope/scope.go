@@ -50,9 +50,11 @@ type Scope struct {
 	// Accounts is the Secret with the passwords, Passwords what status says of them.
 	Accounts  *corev1.Secret
 	Passwords *v1alpha1.PasswordsStatus
-	// ApplicationSecret is the Secret of the application; nil if there is none. Application is what status says of its database, once made.
-	ApplicationSecret *corev1.Secret
-	Application       *v1alpha1.ApplicationStatus
+	// ApplicationSecret is the Secret of the application; nil if there is none. ApplicationTrouble is why it is of no use, if a person has to
+	// settle that. Application is what status says of its database, once made.
+	ApplicationSecret  *corev1.Secret
+	ApplicationTrouble string
+	Application        *v1alpha1.ApplicationStatus
 	// Provisioned is what status will say of each site; Persisted are the sites whose work ends with it.
 	Provisioned map[string]bool
 	Persisted   []SiteKey

@@ -107,15 +107,21 @@ func (g Glyphs) Clip(s string, width int) string {
 	if width <= 0 {
 		return ""
 	}
-	used := 0
+	used, end := 0, len(s)
 	for i, r := range s {
 		n := Cells(string(r))
 		if used+n > width-1 {
-			return s[:i] + g.Ellipsis
+			end = i
+			break
 		}
 		used += n
 	}
-	return s
+	// Signs that are drawn as one, such as those of two for an emoji, may take more columns than each alone.
+	for end > 0 && Cells(s[:end]) > width-1 {
+		_, n := utf8.DecodeLastRuneInString(s[:end])
+		end -= n
+	}
+	return s[:end] + g.Ellipsis
 }
 
 // Width is how many columns a line takes.

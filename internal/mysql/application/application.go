@@ -28,6 +28,8 @@ func (a Account) GoString() string { return a.String() }
 const (
 	maxUser     = 32
 	maxDatabase = 64
+	// maxPassword is as much as caching_sha2_password takes. A longer one fails the statement, and with it all of an initialisation or a load.
+	maxPassword = 256
 	// own begins the names of the operator's accounts.
 	own = "mfg_"
 )
@@ -51,6 +53,8 @@ func (a Account) Validate() error {
 		return errors.New("its database is no name for one of an application")
 	case a.Password == "" || strings.ContainsFunc(a.Password, func(r rune) bool { return r < ' ' || r > '~' }):
 		return errors.New("its password is empty, or holds a line break or something else than printable ASCII")
+	case len(a.Password) > maxPassword:
+		return fmt.Errorf("its password is longer than %d characters", maxPassword)
 	}
 	return nil
 }

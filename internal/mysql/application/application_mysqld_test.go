@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/mysql-mfg/mfg/internal/mysql"
@@ -26,8 +27,23 @@ func login(s *mysqltest.Server, password string) mysql.Target {
 
 // TestTheStatementsFitTheInitialisation: a data directory that is made with them is whole.
 func TestTheStatementsFitTheInitialisation(t *testing.T) {
-	if err := mysqltest.InitializeDatadir(t.Context(), t.TempDir(), append(mysql.AccountStatements(mysqltest.Passwords, false), application.Statements(account)...)); err != nil {
-		t.Fatal(err)
+	for name, c := range map[string]struct {
+		length int
+		ok     bool
+	}{"usual": {0, true}, "longest": {256, true}, "longer": {257, false}} {
+		t.Run(name, func(t *testing.T) {
+			a := account
+			if c.length > 0 {
+				a.Password = strings.Repeat("p", c.length)
+			}
+			if err := a.Validate(); (err == nil) != c.ok {
+				t.Errorf("valid: %v", err)
+			}
+			err := mysqltest.InitializeDatadir(t.Context(), t.TempDir(), append(mysql.AccountStatements(mysqltest.Passwords, false), application.Statements(a)...))
+			if (err == nil) != c.ok {
+				t.Fatal(err)
+			}
+		})
 	}
 }
 

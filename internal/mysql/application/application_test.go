@@ -28,6 +28,8 @@ func TestValidate(t *testing.T) {
 		"wildcard":        {"it would stand for all databases", application.Account{User: "app", Password: "p", Database: "%"}, false},
 		"long user":       {"MySQL takes 32 characters", application.Account{User: strings.Repeat("u", 33), Password: "p", Database: "shop"}, false},
 		"long database":   {"MySQL takes 64 characters", application.Account{User: "u", Password: "p", Database: strings.Repeat("d", 65)}, false},
+		"long password":   {"MySQL takes so much", application.Account{User: "app", Password: strings.Repeat("p", 256), Database: "shop"}, true},
+		"longer password": {"MySQL takes 256 characters, and a statement that it refuses ends the initialisation", application.Account{User: "app", Password: strings.Repeat("p", 257), Database: "shop"}, false},
 		"no password":     {"anybody could log in", application.Account{User: "app", Database: "shop"}, false},
 		"line break":      {"the init file has a statement on each line", application.Account{User: "app", Password: "a\nb", Database: "shop"}, false},
 		"no name":         {"there is nobody to make", application.Account{Password: "p", Database: "shop"}, false},

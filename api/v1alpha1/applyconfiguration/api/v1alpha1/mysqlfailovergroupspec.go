@@ -31,8 +31,8 @@ type MysqlFailoverGroupSpecApplyConfiguration struct {
 	TopologySpreadConstraints []TopologySpreadApplyConfiguration `json:"topologySpreadConstraints,omitempty"`
 	// podLabels are more labels of the pods of MySQL, at most 16: none that the operator or Kubernetes gives. Default none.
 	PodLabels map[string]string `json:"podLabels,omitempty"`
-	// podAnnotations are more annotations of the pods of MySQL, at most 16: none of the operator, and none that loosens their confinement.
-	// Default none.
+	// podAnnotations are more annotations of the pods of MySQL, at most 16 of at most 2048 characters: none of the operator, and none that
+	// loosens their confinement. Default none.
 	PodAnnotations map[string]string `json:"podAnnotations,omitempty"`
 	// mysqlConf are settings for the [mysqld] section of my.cnf, name to value; at most 200. Settings that
 	// docs/reference/mysql-conf.md does not have are refused, with the condition SpecRefused. A value is one line of at most 1024 characters. Default none.
