@@ -2,6 +2,11 @@
 
 package v1alpha1
 
+import (
+	"maps"
+	"strings"
+)
+
 // AnnotationKeepFenced, with -SITE after it and any value, keeps that site fenced: it is not opened and not promoted, whatever else is
 // ordered, until the annotation is taken off. It stays on the group; no program takes it off by itself.
 const AnnotationKeepFenced = Domain + "/keep-fenced"
@@ -19,4 +24,18 @@ func KeptFenced(group *MysqlFailoverGroup, site string) bool {
 // KeptFencedSince is true of a site that a person keeps fenced by now, and that an older state of the group does not show to be.
 func KeptFencedSince(known, live *MysqlFailoverGroup, site string) bool {
 	return KeptFenced(live, site) && !KeptFenced(known, site)
+}
+
+// SameKeptFenced is true if the annotations of two states of a group keep the same sites fenced.
+func SameKeptFenced(a, b map[string]string) bool {
+	kept := func(all map[string]string) map[string]bool {
+		out := map[string]bool{}
+		for key := range all {
+			if strings.HasPrefix(key, AnnotationKeepFenced+"-") {
+				out[key] = true
+			}
+		}
+		return out
+	}
+	return maps.Equal(kept(a), kept(b))
 }
