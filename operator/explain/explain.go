@@ -150,8 +150,8 @@ func (x explained) returned() wire.ExplainedRule {
 	if x.d.Blocked() && x.d.Reason == v1alpha1.ReasonActiveSiteCannotOpen {
 		r = promotion.Against(r.Name, r.Input, x.d.Reason, remedy.Advice("find out from its log why it does not open; what keeps others from its place is below"))
 	}
-	if x.active.KeptFenced {
-		r = promotion.Against(r.Name, x.active.Name+" "+promotion.IsKeptFenced(x.s, x.m, x.active), v1alpha1.ReasonKeptFenced, remedy.FenceOff(x.s.Group, x.active.Name)...)
+	if x.active.KeptFenced { // it is not opened, so nothing of it speaks against a failover
+		r.Input, r.Remedies = x.active.Name+" "+promotion.IsKeptFenced(x.s, x.m, x.active), remedy.FenceOff(x.s.Group, x.active.Name)
 	}
 	if x.d.Reason == v1alpha1.ReasonKeyringNotEscrowed && promotion.IsUnescrowed(x.s, x.m, x.active) != "" {
 		r = promotion.Against(r.Name, r.Input, x.d.Reason, remedy.NotEscrowed)

@@ -76,11 +76,9 @@ func TestWhatIsExplainedOfASiteThatReturned(t *testing.T) {
 		"its keyring is not in escrow":         {failover.VerdictWait, v1alpha1.ReasonKeyringNotEscrowed, "behind", "wait: its sidecar"},
 		"that of all others is not":            {failover.VerdictBlocked, v1alpha1.ReasonKeyringNotEscrowed, "escrowed", ""},
 		"it is behind, and so is its escrow":   {failover.VerdictBlocked, v1alpha1.ReasonModeManual, "behind", ""},
-		"I29: a person keeps it fenced":        {failover.VerdictBlocked, v1alpha1.ReasonKeptFenced, "", "kubectl mfg fence off GROUP a"},
 	} {
 		a := factstest.Seen("a", "A:1-9", 4)
 		a.Sidecar.Report.Keyring = factstest.Keyring(tc.keyring)
-		a.KeptFenced = tc.reason == v1alpha1.ReasonKeptFenced
 		r := explained{s: factstest.World(facts.Durable{Epoch: 4, ActiveSite: "a"}, a), active: a, d: failover.Decision{Verdict: tc.verdict, Reason: tc.reason}}.returned()
 		if (r.Verdict == wire.RuleAgainst) != (tc.remedy != "") || !strings.Contains(wire.InWords(r.Remedies), tc.remedy) || tc.remedy != "" && r.Reason != string(tc.reason) {
 			t.Errorf("%s: %+v", name, r)
