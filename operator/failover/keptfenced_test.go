@@ -156,3 +156,19 @@ func TestCheckStopsAnOpeningOfAKeptSiteI29(t *testing.T) {
 		}
 	}
 }
+
+// TestAnOpenSiteStaysOpenUnderAHoldI29: the active one, and one that was seen open just now. Should it close between two looks, it stays closed.
+func TestAnOpenSiteStaysOpenUnderAHoldI29(t *testing.T) {
+	for _, kept := range []bool{false, true} {
+		s := factstest.AtRest()
+		s.Sites[0].KeptFenced = kept
+		if d := Decide(s, Memory{}); d.Hold != kept || d.Verdict != VerdictNothing || d.Topology != TopologyHealthy {
+			t.Errorf("I29: kept %t: %s, hold %t: %s", kept, d.Verdict, d.Hold, d.Message)
+		}
+		s.Status.Transition = &Transition{Kind: v1alpha1.FailoverEmergency, Step: v1alpha1.TransitionOpening, From: "b", To: "a",
+			StartedAt: factstest.Start, DetectedAt: factstest.Start, GatePassedAt: factstest.Start}
+		if d := Decide(s, Memory{}); d.Hold != kept || d.Verdict != VerdictComplete {
+			t.Errorf("I29: kept %t, just opened: %s, hold %t: %s", kept, d.Verdict, d.Hold, d.Message)
+		}
+	}
+}
