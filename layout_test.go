@@ -156,6 +156,7 @@ var layout = map[string]rule{
 	"kubectl-mfg/logs":                {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/escape", "kubectl-mfg/request"}},
 	"kubectl-mfg/mysqlclient":         {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/escape", "kubectl-mfg/pods", "kubectl-mfg/request"}},
 	"kubectl-mfg/passwords":           {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/request", "kubectl-mfg/screen"}},
+	"kubectl-mfg/fence":               {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"kubectl-mfg/pause":               {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"kubectl-mfg/pitr":                {own: []string{"api/v1alpha1", "api/wire", "kubectl-mfg/cli", "kubectl-mfg/escape", "kubectl-mfg/pods", "kubectl-mfg/reader", "kubectl-mfg/report", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"kubectl-mfg/pitr/pitrtest":       {own: []string{"api/v1alpha1", "api/wire", "kubectl-mfg/cli", "kubectl-mfg/pods"}},

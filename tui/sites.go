@@ -85,7 +85,7 @@ func (v sitesView) rows(width int) canvas.Block {
 }
 
 func (v sitesView) fence(s report.Site) canvas.Span {
-	out := canvas.Span{Text: "fence " + paint.OrUnknown(s.Fence)}
+	out := canvas.Span{Text: "fence " + paint.OrUnknown(s.FenceWord())}
 	switch {
 	case s.Fence == wire.FenceOpen && s.Active:
 		out.Style = canvas.Good

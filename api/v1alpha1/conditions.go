@@ -40,6 +40,8 @@ const (
 	ConditionSpecRefused = "SpecRefused"
 	// ConditionPaused: the operator takes no decision about this group until the time in pause-until.
 	ConditionPaused = "Paused"
+	// ConditionSitesKeptFenced: a person keeps at least one site fenced: it is not opened and takes over from nobody.
+	ConditionSitesKeptFenced = "SitesKeptFenced"
 	// ConditionPlannedBlocked: the active site is about to go, and its role cannot be moved away.
 	ConditionPlannedBlocked = "PlannedFailoverBlocked"
 	// ConditionDNSReady: the DNS name points to the active site.

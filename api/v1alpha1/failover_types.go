@@ -3,6 +3,8 @@
 package v1alpha1
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -172,4 +174,20 @@ type SidecarSpec struct {
 	// +optional
 	// +kubebuilder:default={requests: {cpu: "50m", memory: "64Mi"}}
 	Resources corev1.ResourceRequirements `json:"resources,omitempty,omitzero"`
+}
+
+// MaxReadLag is by how much a replica may lag that takes reads; zero means no limit.
+func (g *MysqlFailoverGroup) MaxReadLag() time.Duration {
+	if g.Spec.MaxReadLag == nil {
+		return 0
+	}
+	return g.Spec.MaxReadLag.Duration
+}
+
+// StallTimeout is zero if no failover follows from a volume that takes no writes.
+func (g *MysqlFailoverGroup) StallTimeout() time.Duration {
+	if g.Spec.Failover.StallTimeout == nil {
+		return time.Minute
+	}
+	return g.Spec.Failover.StallTimeout.Duration
 }

@@ -84,6 +84,10 @@ const (
 	ReasonNotBlocked Reason = "NotBlocked"
 	// ReasonNotPaused: nobody has paused the group.
 	ReasonNotPaused Reason = "NotPaused"
+	// ReasonNoneKeptFenced: nobody keeps a site fenced.
+	ReasonNoneKeptFenced Reason = "NoneKeptFenced"
+	// ReasonActiveStaysOpen: the site that a person wants to keep fenced is the active one and open, and stays so until it closes.
+	ReasonActiveStaysOpen Reason = "ActiveStaysOpen"
 	// ReasonPauseOver: the time in pause-until has passed.
 	ReasonPauseOver Reason = "PauseOver"
 	// ReasonInvalidPause: the annotation pause-until holds no time, so nothing is paused.

@@ -88,6 +88,7 @@ const (
 	AnswerIsActiveSite   = "IsActiveSite"
 	AnswerRoleMoving     = "RoleIsMoving"
 	AnswerNotEncrypted   = "NotEncrypted"
+	AnswerKeptFenced     = "KeptFenced"
 	AnswerUpdateUnderWay = "UpdateUnderWay"
 	// AnswerNoSuchCertificate: the operator makes no certificate for the group, or not that one.
 	AnswerNoSuchCertificate = "NoSuchCertificate"

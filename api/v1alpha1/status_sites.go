@@ -75,6 +75,11 @@ type SiteStatus struct {
 	//
 	// +optional
 	OutlivedLease bool `json:"outlivedLease,omitempty"`
+	// keptFenced is true while a person keeps the site fenced (kubectl mfg fence on): it is not opened and takes over from nobody. The
+	// operator has seen that, and goes by it.
+	//
+	// +optional
+	KeptFenced bool `json:"keptFenced,omitempty"`
 	// incarnations are the pods of the site that have run and are not known to have ended, in the order in which they were seen. While
 	// there is more than one, what the newest says proves nothing for the site.
 	//

@@ -23,6 +23,9 @@ type object struct {
 	unlisted map[string]bool
 	errant   map[string]gtid.Set
 
+	// kept are the sites that a person keeps fenced.
+	kept map[string]bool
+
 	forceTo, plannedTo string
 	abort              bool
 	pausedUntil        time.Time

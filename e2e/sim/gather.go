@@ -224,7 +224,7 @@ func (l *loop) podsOf() map[string][]podView {
 func (l *loop) sitesOf(pods map[string][]podView) []failover.Site {
 	var sites []failover.Site
 	for _, s := range l.r.w.sites {
-		site := failover.Site{Name: s.name, Provisioned: l.cache.provisioned[s.name], Unlisted: l.cache.unlisted[s.name], Listed: listed(s, pods)}
+		site := failover.Site{Name: s.name, Provisioned: l.cache.provisioned[s.name], Unlisted: l.cache.unlisted[s.name], Listed: listed(s, pods), KeptFenced: l.cache.kept[s.name]}
 		_, known := l.cache.provisioned[s.name]
 		from := l.durable.Transition != nil && l.durable.Transition.From == s.name
 		switch {

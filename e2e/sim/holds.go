@@ -48,6 +48,9 @@ func (x *truth) promotes(l *loop, s failover.Snapshot, d failover.Decision) {
 	if target.Role == v1alpha1.DROnly || target.Removed {
 		x.w.fail("I6", "%s is promoted: role %q, removed %v", target.Name, target.Role, target.Removed)
 	}
+	if target.KeptFenced {
+		x.w.fail("I29", "%s is promoted, and a person keeps it fenced", target.Name)
+	}
 	noted, first := l.cache.volumes[target.Name], d.Status.Transition.Kind == v1alpha1.FailoverBootstrap
 	if p := x.w.podAt(x.w.siteOf(target.Name)); !first && !forced && (!target.Provisioned || p != nil && noted != "" && p.vol.id != noted && l.knowsVolume(target.Name)) {
 		x.w.fail("I12", "%s is promoted on a volume that does not hold the group's data", target.Name)
@@ -210,6 +213,9 @@ func (x *truth) performs(s failover.Snapshot, d failover.Decision, effect failov
 	site, _ := s.Site(open.Site)
 	if site.Role == v1alpha1.DROnly || site.Removed {
 		x.w.fail("I6", "%s is asked to open: role %q, removed %v", open.Site, site.Role, site.Removed)
+	}
+	if site.KeptFenced {
+		x.w.fail("I29", "%s is asked to open, and a person keeps it fenced", open.Site)
 	}
 	if open.Site != d.Status.ActiveSite || d.Status.Epoch > x.epoch {
 		x.w.fail("I2", "%s is asked to open under epoch %d, active site %s, persisted %d", open.Site, d.Status.Epoch, d.Status.ActiveSite, x.epoch)

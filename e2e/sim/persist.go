@@ -20,6 +20,11 @@ func (l *loop) load(t *task) bool {
 	if !l.r.w.api.call(t, func() { live = l.r.w.api.group }) {
 		return false
 	}
+	for site := range live.kept {
+		if !l.cache.kept[site] {
+			return false // the cache does not show it yet
+		}
+	}
 	if l.durable.Epoch > 0 && !sameStep(live.durable, l.durable) && !sameStep(live.durable, l.tried) {
 		l.started = l.r.wall()
 	}
@@ -80,7 +85,7 @@ func (l *loop) persistOnce(t *task, d failover.Decision, deadline time.Duration)
 	if !api.callWithin(t, left(), func() { live = api.group }) {
 		return errTimeout
 	}
-	if !l.isOurs(live.durable) {
+	if site := d.Status.ActiveSite; !l.isOurs(live.durable) || live.kept[site] && !l.cache.kept[site] {
 		return errOvertaken
 	}
 	return l.apply(t, write{live.version, d.Status, d.Views, left()})

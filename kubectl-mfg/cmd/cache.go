@@ -15,21 +15,11 @@ import (
 
 func (a *app) cacheCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "cache",
-		Short: "Show the cache store of a group, move its master, or open a client in it",
-		Long: `Show the cache store of a group, move its master, or open a client in it. The cache holds sessions and cached data beside
-MySQL, on the active site; it may lose keys, and never keeps MySQL from failing over.
-
-` + cli.ExitCodes,
-		Example: `  # Where is the master, who follows it, and what would become of the sessions in a failover?
-  kubectl mfg cache status orders
-
-  # Move the master alone; MySQL stays where it is
-  kubectl mfg cache promote orders --to frankfurt
-
-  # How many keys are there?
-  kubectl mfg cache cli orders -- DBSIZE`,
-		Args: cobra.ArbitraryArgs,
+		Use:     "cache",
+		Short:   "Show the cache store of a group, move its master, or open a client in it",
+		Long:    cache.Help,
+		Example: cache.Examples,
+		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmd.Help()
@@ -44,19 +34,10 @@ MySQL, on the active site; it may lose keys, and never keeps MySQL from failing 
 func (a *app) cacheStatusCommand() *cobra.Command {
 	op := cache.Status{}
 	cmd := &cobra.Command{
-		Use:   "status GROUP",
-		Short: "Show the cache of each site, its last promotion, and what would become of sessions",
-		Long: `Show the cache store of a group in detail: where its master is, how far the others have caught up, how full they are, whether
-the last promotion kept the sessions, what a failover would do to them now, and what clients need to connect.
-
-Exit code 3 if the cache is not ready.
-
-` + cli.ExitCodes,
-		Example: `  # One screen
-  kubectl mfg cache status orders
-
-  # Were sessions lost the last time?
-  kubectl mfg cache status orders -o jsonpath='{.cache.lastPromotion.sessionsPreserved}'`,
+		Use:               "status GROUP",
+		Short:             "Show the cache of each site, its last promotion, and what would become of sessions",
+		Long:              cache.StatusHelp,
+		Example:           cache.StatusExamples,
 		Args:              exactly("GROUP"),
 		ValidArgsFunction: a.completeGroup,
 	}
@@ -81,23 +62,10 @@ Exit code 3 if the cache is not ready.
 func (a *app) cachePromoteCommand() *cobra.Command {
 	op := cache.Promote{}
 	cmd := &cobra.Command{
-		Use:   "promote GROUP --to SITE",
-		Short: "Move the cache's master to another site, and leave MySQL where it is",
-		Long: `Move the cache's master to another site, and leave MySQL where it is. The operator refuses while the cache of that site has not
-caught up, because its sessions would be lost. Clients of the cache are cut off once and connect again.
-
-The master belongs on the active site. Use this to bring it home at once, or to take it off a site before work on its node: where a
-person has put it, it stays until MySQL moves to another site, or somebody promotes the cache of the active one.
-
-` + cli.ExitCodes,
-		Example: `  # Bring the master back beside MySQL now
-  kubectl mfg cache promote orders --to paris
-
-  # What would happen?
-  kubectl mfg cache promote orders --to frankfurt --dry-run
-
-  # From a script: exit code 5 if it was refused
-  kubectl mfg cache promote orders --to frankfurt --yes -o jsonpath='{.sessionsPreserved}'`,
+		Use:               "promote GROUP --to SITE",
+		Short:             "Move the cache's master to another site, and leave MySQL where it is",
+		Long:              cache.PromoteHelp,
+		Example:           cache.PromoteExamples,
 		Args:              exactly("GROUP"),
 		ValidArgsFunction: a.completeGroup,
 	}
@@ -116,26 +84,10 @@ person has put it, it stays until MySQL moves to another site, or somebody promo
 func (a *app) cacheClientCommand() *cobra.Command {
 	op := cache.Client{}
 	cmd := &cobra.Command{
-		Use:   "cli GROUP [--site SITE] [-- COMMAND...]",
-		Short: "Open the engine's client in the pod of the master, or of a site",
-		Long: `Open the engine's client (valkey-cli, or redis-cli) in the pod of the cache's master, or of --site. It needs the rights to exec
-into pods and to read the Secret with the cache's password.
-
-The password is in no command line, which the audit log of the API server and a list of processes show, and in no environment,
-which /proc shows: the client asks for it, and the plugin types it. Where the cache speaks TLS, so does the client; it
-connects to its own pod, so the certificate is not checked.
-
-A write on a replica is refused by the engine.
-
-` + cli.ExitCodes,
-		Example: `  # A session on the master
-  kubectl mfg cache cli orders
-
-  # One command
-  kubectl mfg cache cli orders -- INFO replication
-
-  # How does the replica in frankfurt see it?
-  kubectl mfg cache cli orders --site frankfurt -- INFO replication`,
+		Use:               "cli GROUP [--site SITE] [-- COMMAND...]",
+		Short:             "Open the engine's client in the pod of the master, or of a site",
+		Long:              cache.ClientHelp,
+		Example:           cache.ClientExamples,
 		ValidArgsFunction: a.completeGroup,
 	}
 	cmd.Flags().StringVar(&op.Site, "site", "", "Site whose cache is asked. Default: the master.")

@@ -8,30 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/reclone"
 )
 
 func (a *app) recloneCommand() *cobra.Command {
 	op := reclone.Op{}
 	cmd := &cobra.Command{
-		Use:   "reclone GROUP SITE",
-		Short: "Throw a site's data away and copy it again from the active site",
-		Long: `Throw a site's data away and copy it again from the active site: for a site that has diverged, or cannot catch up.
-
-The operator refuses where that would destroy the only copy of something: transactions that nobody else has, what a former
-active site may have alone, or the only healthy copy beside the active site. The plan says so. Save what is needed, then
-add --confirm-data-loss.
-
-` + cli.ExitCodes,
-		Example: `  # What does only madrid have?
-  kubectl mfg status orders -o jsonpath='{.sites[?(@.name=="madrid")].errantSet}'
-
-  # Copy it again
-  kubectl mfg reclone orders madrid
-
-  # It holds transactions that nobody else has, and they may go
-  kubectl mfg reclone orders madrid --confirm-data-loss`,
+		Use:               "reclone GROUP SITE",
+		Short:             "Throw a site's data away and copy it again from the active site",
+		Long:              reclone.Help,
+		Example:           reclone.Examples,
 		Args:              exactly("GROUP", "SITE"),
 		ValidArgsFunction: a.completeGroupAndSite,
 	}

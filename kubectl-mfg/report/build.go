@@ -221,6 +221,7 @@ func sitesOf(cr *v1alpha1.MysqlFailoverGroup, live *wire.GroupStatus, active str
 func (s *Site) addKnown(k v1alpha1.SiteStatus) {
 	s.State, s.Message, s.ErrantSet = string(k.State), k.Message, k.Errant
 	s.Foreign = k.Reason == v1alpha1.ReasonForeignWriter && !s.Active
+	s.KeptFenced = k.KeptFenced
 	s.Provisioned, s.Version, s.Node = k.Provisioned, k.Version, k.Node
 	if c := k.Clone; c != nil {
 		s.Clone = &Clone{Source: c.Source, Stage: c.Stage, Percent: c.Percent, ETASeconds: c.ETASeconds}

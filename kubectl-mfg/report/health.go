@@ -324,8 +324,14 @@ func notesOf(cr *v1alpha1.MysqlFailoverGroup, r MysqlFailoverGroupReport) []Note
 		note("%s is ordered to take over, whatever is lost, and the order is pending; to withdraw it: kubectl mfg failover %s -n %s --abort",
 			to, cr.Name, cr.Namespace)
 	}
+	for _, s := range r.Sites {
+		if !s.KeptFenced && v1alpha1.KeptFenced(cr, s.Name) {
+			note("%s is to be kept fenced, and no operator says yet that it is", s.Name)
+		}
+	}
+	told := []string{v1alpha1.ConditionSitesKeptFenced, v1alpha1.ConditionUnbuiltFeatures, v1alpha1.ConditionSpecRefused}
 	for _, c := range cr.Status.Conditions {
-		if (c.Type == v1alpha1.ConditionUnbuiltFeatures || c.Type == v1alpha1.ConditionSpecRefused) && c.Status == metav1.ConditionTrue {
+		if slices.Contains(told, c.Type) && c.Status == metav1.ConditionTrue {
 			note("%s", c.Message)
 		}
 	}

@@ -270,6 +270,8 @@ type Site struct {
 	ReplicatingFrom string   `json:"replicatingFrom,omitempty"`
 	// Fence is open, read-only, down (no mysqld runs) or unknown.
 	Fence string `json:"fence,omitempty"`
+	// KeptFenced is true while a person keeps the site fenced: it takes over from nobody.
+	KeptFenced bool `json:"keptFenced,omitempty"`
 
 	Clone *Clone `json:"clone,omitempty"`
 	// Keyring is set in groups with encryption at rest.
@@ -282,6 +284,17 @@ type Site struct {
 	LastSeen    *time.Time `json:"lastSeen,omitempty"`
 	// Volume is how full the data volume is; nil when unknown.
 	Volume *wire.VolumeUse `json:"volume,omitempty"`
+}
+
+// FenceWord is the fence for people: that of a site which a person keeps fenced says so.
+func (s Site) FenceWord() string {
+	switch {
+	case !s.KeptFenced || s.Fence == wire.FenceOpen:
+		return s.Fence
+	case s.Fence == "":
+		return "kept"
+	}
+	return s.Fence + ", kept"
 }
 
 // StateWord is the state for people. The operator calls a site Fenced as soon as it fences it; while that is open, it is not.

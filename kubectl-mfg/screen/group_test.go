@@ -57,7 +57,10 @@ func TestGroupSays(t *testing.T) {
 		"Disk of one": {func(r *report.MysqlFailoverGroupReport) {
 			r.Sites[0].Volume = &wire.VolumeUse{UsedBytes: 41, TotalBytes: 100}
 		}, "DISK", ""},
-		"Disk of none": {func(*report.MysqlFailoverGroupReport) {}, "", "DISK"},
+		"I29: kept fenced":       {func(r *report.MysqlFailoverGroupReport) { r.Sites[1].Fence, r.Sites[1].KeptFenced = "read-only", true }, "read-only, kept", ""},
+		"I29: kept, and unknown": {func(r *report.MysqlFailoverGroupReport) { r.Sites[1].KeptFenced = true }, "  kept", ""},
+		"I29: kept, and open":    {func(r *report.MysqlFailoverGroupReport) { r.Sites[0].KeptFenced = true }, "", "kept"},
+		"Disk of none":           {func(*report.MysqlFailoverGroupReport) {}, "", "DISK"},
 		"One": {func(r *report.MysqlFailoverGroupReport) {
 			r.LastFailover = &report.Failover{Kind: "Emergency", From: "rome", To: "paris", LostTransactions: 1}
 		}, "at least 1 transaction lost", ""},

@@ -79,6 +79,8 @@ func stateCell(s report.Site) text {
 
 func fenceCell(s report.Site) text {
 	switch {
+	case s.KeptFenced && s.Fence != wire.FenceOpen:
+		return text{s.FenceWord(), warn}
 	case s.Fence == "" || s.Fence == wire.FenceUnknown:
 		return text{unknown, warn}
 	case s.Fence == wire.FenceOpen && s.Active:

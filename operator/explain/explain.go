@@ -61,6 +61,9 @@ func (x explained) rules() []wire.ExplainedRule {
 		if x.d.Reason == v1alpha1.ReasonKeyringNotEscrowed {
 			first.Remedies = []facts.Remedy{remedy.NotEscrowed}
 		}
+		if x.d.Reason == v1alpha1.ReasonKeptFenced {
+			first.Remedies = x.endFences()
+		}
 		return []wire.ExplainedRule{first}
 	}
 	known := wire.ExplainedRule{Name: promotion.RuleActiveKnown, Verdict: wire.RuleFor,
@@ -147,10 +150,23 @@ func (x explained) returned() wire.ExplainedRule {
 	if x.d.Blocked() && x.d.Reason == v1alpha1.ReasonActiveSiteCannotOpen {
 		r = promotion.Against(r.Name, r.Input, x.d.Reason, remedy.Advice("find out from its log why it does not open; what keeps others from its place is below"))
 	}
+	if x.active.KeptFenced { // it is not opened, so nothing of it speaks against a failover
+		r.Input, r.Remedies = x.active.Name+" "+promotion.IsKeptFenced(x.s, x.m, x.active), remedy.FenceOff(x.s.Group, x.active.Name)
+	}
 	if x.d.Reason == v1alpha1.ReasonKeyringNotEscrowed && promotion.IsUnescrowed(x.s, x.m, x.active) != "" {
 		r = promotion.Against(r.Name, r.Input, x.d.Reason, remedy.NotEscrowed)
 	}
 	return r
+}
+
+// endFences are the commands that let the sites open which a person keeps fenced.
+func (x explained) endFences() (all []facts.Remedy) {
+	for _, site := range x.s.Sites {
+		if site.KeptFenced {
+			all = append(all, remedy.FenceOff(x.s.Group, site.Name)...)
+		}
+	}
+	return all
 }
 
 func (x explained) anySite() wire.ExplainedRule {

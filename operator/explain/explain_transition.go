@@ -51,6 +51,9 @@ func (x explained) target(target facts.Site) wire.ExplainedRule {
 	case failover.TargetSilent:
 		return promotion.Against(promotion.RuleTarget, t.To+": "+refused.Why, v1alpha1.ReasonTargetSilent, remedy.WaitForMore)
 	case failover.TargetRefused:
+		if refused.By == promotion.GuardKeptFenced {
+			return promotion.Against(promotion.RuleTarget, t.To+": "+refused.Why, v1alpha1.ReasonKeptFenced, refused.Cure(x.s.Group, t.To)...)
+		}
 		return promotion.Against(promotion.RuleTarget, t.To+": "+refused.Why, promotion.LostFor(x.s, x.m, target), remedy.Advice("none needed if another candidate is fit; otherwise bring %s back", t.To))
 	case failover.TargetIgnores:
 		return promotion.Against(promotion.RuleTarget, fmt.Sprintf("%s does not acknowledge epoch %d", t.To, epoch), v1alpha1.ReasonTargetLost, remedy.New("see the log of its sidecar", remedy.SidecarLog(x.s.Group, t.To)))

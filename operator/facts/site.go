@@ -35,6 +35,8 @@ type Site struct {
 	// EscrowMissing is true if its pod is made sealed and the escrow Secret of its keyring is gone: the memory of that pod has the
 	// only copy, and whatever restarts the pod makes its data unreadable.
 	EscrowMissing bool
+	// KeptFenced is true while a person keeps the site fenced: it is not opened (I29).
+	KeptFenced bool
 	// Busy names long work on the site (WorkClone, WorkRotation); such a site is no candidate.
 	Busy string
 	// Leaving says why the site is about to go: its pod is being deleted, its node drained, an update waits. Empty normally.

@@ -70,6 +70,9 @@ func bootstrap(s Snapshot, d Decision) Decision {
 		}
 	}
 	if best.Site.Name == "" {
+		if kept, is := keptFirst(s); is {
+			return d.say(TopologyUninitialised, VerdictBlocked, v1alpha1.ReasonKeptFenced, "%s is to be the first active site, and %s", kept.Name, promotion.IsKeptFenced(s, d.Memory, kept))
+		}
 		return d.say(TopologyUninitialised, VerdictBlocked, v1alpha1.ReasonNoFitCandidate, "the group has no primary-candidate on the volume that holds its data; bring one back on that volume, or make another site a primary-candidate in spec.sites")
 	}
 	if promotion.Ordered(s) {
@@ -101,7 +104,7 @@ func mayBeFirst(s Snapshot, site Site) bool {
 	if s.Policy.RestoredSite != "" && s.Policy.RestoredSite != site.Name {
 		return false
 	}
-	return site.Role == v1alpha1.PrimaryCandidate && !site.Removed && !site.OtherVolume
+	return site.Role == v1alpha1.PrimaryCandidate && !site.Removed && !site.OtherVolume && !site.KeptFenced
 }
 
 // lacksSome stops a bootstrap if a site that answers holds what the best candidate lacks: transactions, or rows that none of them tells of (I7). With an order a person has chosen.
@@ -120,6 +123,9 @@ func lacksSome(s Snapshot, d Decision, best promotion.Candidate) (bool, Decision
 				best.Site.Name, rowsOf(best.Site), site.Name, rowsOf(site))
 		} else {
 			continue
+		}
+		if site.KeptFenced {
+			reason, what = v1alpha1.ReasonKeptFenced, fmt.Sprintf("%s; %s %s", what, site.Name, promotion.IsKeptFenced(s, d.Memory, site))
 		}
 		return true, d.say(TopologyUninitialised, VerdictBlocked, reason, "%s; a person must choose; %s", what, promotion.WayOut(s, d.Memory, best, promotion.Forcible(s, best.Site)))
 	}

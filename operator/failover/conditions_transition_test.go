@@ -35,6 +35,7 @@ func TestWhoReturnsWholeI7I10(t *testing.T) {
 		"it is dr-only":                 {func(_ *Snapshot, _ *Memory, a *Site) { a.Role = v1alpha1.DROnly }, false},
 		"it holds no data of the group": {func(_ *Snapshot, _ *Memory, a *Site) { a.Provisioned = false }, false},
 		"it is being worked on":         {func(_ *Snapshot, _ *Memory, a *Site) { a.Busy = WorkRotation }, false},
+		"a person keeps it fenced":      {func(_ *Snapshot, _ *Memory, a *Site) { a.KeptFenced = true }, false},
 		"its keyring is not in escrow":  {func(_ *Snapshot, _ *Memory, a *Site) { a.Sidecar.Report.Keyring = factstest.Keyring("behind") }, false},
 	} {
 		s, m := factstest.Between(v1alpha1.FailoverEmergency, factstest.Seen("a", "A:1-11", 4), factstest.Seen("b", "A:1-9", 4)), Memory{}

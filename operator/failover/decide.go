@@ -80,8 +80,8 @@ func steady(s Snapshot, d Decision, old Memory) Decision {
 	switch {
 	case a.Writable():
 		// A person's order to accept loss is for a group that is down; a healthy one moves by planned failover.
-		// I16: open, it stays open under a hold; should it restart between two looks, it waits for its escrow.
-		d.Hold = promotion.IsUnescrowed(s, d.Memory, a) != ""
+		// I16, I29: open, it stays open under a hold; should it restart between two looks, it waits for its escrow, or for a person.
+		d.Hold = maySoonClose(s, d.Memory, a)
 		if a.OtherVolume {
 			d.Hold = true // somebody opened it by hand: its sidecar closes it, and must not open it again on this look (I12)
 		}

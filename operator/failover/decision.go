@@ -83,6 +83,9 @@ type Stays struct {
 // check verifies what must hold of every decision before it is performed. A violation is a bug: nothing is performed.
 func (d Decision) check(s Snapshot) error {
 	before := s.Status
+	if named, _ := s.Site(d.Status.ActiveSite); named.KeptFenced && !d.Hold {
+		return fmt.Errorf("lets %s open, which a person keeps fenced (I29)", named.Name)
+	}
 	for i, e := range d.Effects {
 		open, ok := e.(Open)
 		if !ok {

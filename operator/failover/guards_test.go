@@ -18,7 +18,7 @@ import (
 // Each guard by itself, with all others content: what `make sim-mutants` takes away is missed here, also where in a
 // simulated world another guard would have stopped the same harm.
 
-// TestEachGuardAloneMakesUnfit covers I1, I6, I8, I10, I12 and I16: every guard of the chain is safe alone.
+// TestEachGuardAloneMakesUnfit covers I1, I6, I8, I10, I12, I16 and I29: every guard of the chain is safe alone.
 func TestEachGuardAloneMakesUnfit(t *testing.T) {
 	replaced := v1alpha1.FailoverRecord{Epoch: 3, From: "b", To: "a", FromServerUUID: "b"}
 	for name, change := range map[string]func(*Snapshot, *Memory, *Site){
@@ -34,6 +34,7 @@ func TestEachGuardAloneMakesUnfit(t *testing.T) {
 		"I10: it has diverged":                 func(_ *Snapshot, m *Memory, _ *Site) { m.At("b").Diverged = factstest.Set("B:1") },
 		"I10: it was replaced, and not looked": func(s *Snapshot, _ *Memory, _ *Site) { s.Status.Records = []v1alpha1.FailoverRecord{replaced} },
 		"I16: its escrow Secret is gone":       func(_ *Snapshot, _ *Memory, b *Site) { b.EscrowMissing = true },
+		"I29: a person keeps it fenced":        func(_ *Snapshot, _ *Memory, b *Site) { b.KeptFenced = true },
 		"I16: its keyring is not escrowed":     func(_ *Snapshot, _ *Memory, b *Site) { b.Sidecar.Report.Keyring = factstest.Keyring("behind") },
 		"":                                     func(*Snapshot, *Memory, *Site) {},
 	} {
@@ -287,13 +288,14 @@ func TestWhoIsAttachedI10(t *testing.T) {
 // TestWhatCameBackIsOpenedOnlyWholeI7: an active site that is read-only again is opened if nothing that is known is missing.
 func TestWhatCameBackIsOpenedOnlyWholeI7(t *testing.T) {
 	for name, change := range map[string]func(*Snapshot, *Memory){
-		"I7: another site has more":    func(s *Snapshot, _ *Memory) { s.Sites[1].MySQL.Executed = factstest.Set("A:1-10") },
-		"I7: it had more itself":       func(_ *Snapshot, m *Memory) { m.At("a").Executed = factstest.Set("A:1-10") },
-		"I12: it is on another volume": func(s *Snapshot, _ *Memory) { s.Sites[0].OtherVolume = true },
-		"I10: it is being cloned":      func(s *Snapshot, _ *Memory) { s.Sites[0].MySQL.Cloning = true },
-		"I10: it is worked on":         func(s *Snapshot, _ *Memory) { s.Sites[0].Busy = "Clone" },
-		"I16: it is not in escrow":     func(s *Snapshot, _ *Memory) { s.Sites[0].Sidecar.Report.Keyring = factstest.Keyring("behind") },
-		"":                             func(*Snapshot, *Memory) {},
+		"I7: another site has more":     func(s *Snapshot, _ *Memory) { s.Sites[1].MySQL.Executed = factstest.Set("A:1-10") },
+		"I7: it had more itself":        func(_ *Snapshot, m *Memory) { m.At("a").Executed = factstest.Set("A:1-10") },
+		"I12: it is on another volume":  func(s *Snapshot, _ *Memory) { s.Sites[0].OtherVolume = true },
+		"I10: it is being cloned":       func(s *Snapshot, _ *Memory) { s.Sites[0].MySQL.Cloning = true },
+		"I10: it is worked on":          func(s *Snapshot, _ *Memory) { s.Sites[0].Busy = "Clone" },
+		"I29: a person keeps it fenced": func(s *Snapshot, _ *Memory) { s.Sites[0].KeptFenced = true },
+		"I16: it is not in escrow":      func(s *Snapshot, _ *Memory) { s.Sites[0].Sidecar.Report.Keyring = factstest.Keyring("behind") },
+		"":                              func(*Snapshot, *Memory) {},
 	} {
 		s, m := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4)), Memory{}
 		change(&s, &m)

@@ -20,10 +20,12 @@ func opening(s Snapshot, d Decision) Decision {
 	stuck := late(s, gate.Later(t.GatePassedAt, s.LeaderSince))
 	switch {
 	case target.Writable():
-		d.Hold = promotion.IsUnescrowed(s, d.Memory, target) != "" // I16: as in steady
+		d.Hold = maySoonClose(s, d.Memory, target) // I16, I29: as in steady
 		return complete(s, d)
 	case promotion.Ordered(s) && s.Policy.ForceTo != t.To:
 		return due(s, d.closed(s), TopologyActiveReadOnly, v1alpha1.ReasonForced)
+	case target.Sidecar.Answered && target.MySQL.Direct && target.KeptFenced:
+		return keptFenced(s, d.closed(s), target) // since its gate was passed
 	case target.Sidecar.Answered && target.MySQL.Direct && (target.OtherVolume || !target.MySQL.Executed.Contains(t.ToExecuted)):
 		if promotion.Ordered(s) { // it is this site that was ordered
 			return accepted(s, d, target)

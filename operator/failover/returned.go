@@ -13,6 +13,9 @@ import (
 
 // returned handles an active site that answers but is read-only: it restarted, or fenced itself when it was isolated.
 func returned(s Snapshot, d Decision, a Site, old Memory) Decision {
+	if a.KeptFenced {
+		return keptFenced(s, d, a)
+	}
 	if promotion.Ordered(s) {
 		return reopened(s, d, a) // it is this site that was ordered: what it lacks was accepted, and all else is asked of every order
 	}

@@ -181,6 +181,8 @@ func returnedWhole(s Snapshot, m Memory, target Site) (Site, bool) {
 		return Site{}, false
 	case promotion.IsRemoved(s, m, from) != "" || promotion.IsDiverged(s, m, from) != "":
 		return Site{}, false // as a target it would be refused in the next poll, and change places with the present one for ever
+	case from.KeptFenced:
+		return Site{}, false
 	case promotion.IsDROnly(s, m, from) != "" || lineage.IsNotProvisioned(s, m, from) != "" || promotion.IsBusy(s, m, from) != "" || promotion.IsUnescrowed(s, m, from) != "":
 		return Site{}, false
 	}

@@ -113,7 +113,7 @@ func meaningless(group *v1alpha1.MysqlFailoverGroup) (all []answered) {
 	var names, able []string
 	for _, site := range group.Spec.Sites {
 		names = append(names, site.Name)
-		if site.Role != v1alpha1.DROnly {
+		if site.Role != v1alpha1.DROnly && !v1alpha1.KeptFenced(group, site.Name) {
 			able = append(able, site.Name)
 		}
 	}
@@ -128,7 +128,10 @@ func meaningless(group *v1alpha1.MysqlFailoverGroup) (all []answered) {
 		return all
 	}
 	reason, why := v1alpha1.AnswerUnknownSite, "is no site of the group"
-	if slices.Contains(names, q.Value) {
+	switch is := slices.Contains(names, q.Value); {
+	case is && v1alpha1.KeptFenced(group, q.Value):
+		reason, why = v1alpha1.AnswerKeptFenced, "is kept fenced by a person (end that first: kubectl mfg fence off "+group.Name+" "+q.Value+" -n "+group.Namespace+")"
+	case is:
 		reason, why = v1alpha1.AnswerNotCandidate, "is dr-only (make it a primary-candidate first, if that is what is wanted)"
 	}
 	why = fmt.Sprintf("%s %s; those that may take over are %s", shortened(q.Value), why, strings.Join(able, ", "))

@@ -27,6 +27,8 @@ func TestARequestWithoutASiteIsAnswered(t *testing.T) {
 			"ForceFailover  north: Refused (UnknownSite): north is no site of the group; those that may take over are east, west", nil},
 		"dr-only": {map[string]string{order: "south"}, "ForceFailover  south: Refused (NotACandidate): " +
 			"south is dr-only (make it a primary-candidate first, if that is what is wanted); those that may take over are east, west", nil},
+		"kept fenced": {map[string]string{order: "west", v1alpha1.KeepFencedSite("west"): ""}, "ForceFailover  west: Refused (KeptFenced): " +
+			"west is kept fenced by a person (end that first: kubectl mfg fence off orders west -n shop); those that may take over are east", map[string]string{v1alpha1.KeepFencedSite("west"): ""}},
 		"one that may": {map[string]string{order: "west"}, "", map[string]string{order: "west"}},
 		"none":         {map[string]string{planned: "west"}, "", map[string]string{planned: "west"}},
 	} {
@@ -45,7 +47,7 @@ func TestARequestWithoutASiteIsAnswered(t *testing.T) {
 
 // An annotation without a value wakes the loop like one with a value, and asks to give up a planned failover like that.
 func TestAnEmptyAnnotationIsSeen(t *testing.T) {
-	for _, key := range []string{v1alpha1.AnnotationPlannedFailover, v1alpha1.AnnotationForceFailover, v1alpha1.AnnotationAbortFailover} {
+	for _, key := range []string{v1alpha1.AnnotationPlannedFailover, v1alpha1.AnnotationForceFailover, v1alpha1.AnnotationAbortFailover, v1alpha1.KeepFencedSite("west")} {
 		if sameAnnotations(nil, map[string]string{key: ""}) {
 			t.Errorf("%s= goes unnoticed", key)
 		}

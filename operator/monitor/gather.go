@@ -137,6 +137,7 @@ func sitesOf(group *v1alpha1.MysqlFailoverGroup, durable failover.Durable, pods 
 			sites[i].Listed = listed(group, sites[i].Name, pods)
 		}
 		sites[i].EscrowMissing = escrowMissing(group, sites[i].Name)
+		sites[i].KeptFenced = v1alpha1.KeptFenced(group, sites[i].Name)
 	}
 	slices.SortFunc(sites, func(a, b failover.Site) int { return strings.Compare(a.Name, b.Name) })
 	return sites

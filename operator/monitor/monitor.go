@@ -290,7 +290,7 @@ func sameAnnotations(a, b map[string]string) bool {
 			return false
 		}
 	}
-	return true
+	return v1alpha1.SameKeptFenced(a, b)
 }
 
 func (m *Monitor) wake(key types.NamespacedName) {

@@ -48,6 +48,11 @@ func (l *loop) load(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) err
 	if err != nil {
 		return err
 	}
+	for _, site := range live.Spec.Sites {
+		if v1alpha1.KeptFencedSince(group, live, site.Name) {
+			return fmt.Errorf("%w: the cache does not show yet that %s is kept fenced", errOvertaken, site.Name) // I29
+		}
+	}
 	if l.durable.Epoch > 0 && !sameStep(durable, l.durable) && !sameStep(durable, l.tried) {
 		// Somebody else led in between, or leads: what that one answered is not known here, as after a restart (I4, I9).
 		l.started = time.Now()
@@ -123,6 +128,9 @@ func (l *loop) persistOnce(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 	}
 	if live.AwaitsRestore() && !group.AwaitsRestore() {
 		return errOvertaken // asked for since this was decided: what would open is empty (I25)
+	}
+	if v1alpha1.KeptFencedSince(group, live, d.Status.ActiveSite) {
+		return errOvertaken // the same (I29)
 	}
 	return wrap(l.apply(ctx, live, groupstatus.Of(live, d.Status, d.Views)), d)
 }

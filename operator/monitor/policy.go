@@ -19,7 +19,7 @@ func policy(group *v1alpha1.MysqlFailoverGroup) failover.Policy {
 		MaxLost: f.MaxLostTransactions, ForceTo: group.Annotations[v1alpha1.AnnotationForceFailover],
 		PlannedTo: group.Annotations[v1alpha1.AnnotationPlannedFailover], AbortPlanned: isSet(group, v1alpha1.AnnotationAbortFailover),
 		PlannedLagTimeout: orElse(f.PlannedLagTimeout.Duration, time.Minute), PlannedPauseTimeout: orElse(f.PlannedPauseTimeout.Duration, 5*time.Second),
-		PausedUntil: pausedUntil(group), MaxReadLag: maxReadLag(group), StallTimeout: stallTimeout(group),
+		PausedUntil: pausedUntil(group), MaxReadLag: group.MaxReadLag(), StallTimeout: group.StallTimeout(),
 		Cache: cachePolicy(group), AwaitsRestore: group.AwaitsRestore(), RestoredSite: group.RestoredSite(),
 	}
 }
@@ -35,21 +35,6 @@ func isSet(group *v1alpha1.MysqlFailoverGroup, key string) bool {
 func pausedUntil(group *v1alpha1.MysqlFailoverGroup) time.Time {
 	until, _ := time.Parse(time.RFC3339, group.Annotations[v1alpha1.AnnotationPauseUntil])
 	return until
-}
-
-func maxReadLag(group *v1alpha1.MysqlFailoverGroup) time.Duration {
-	if group.Spec.MaxReadLag == nil {
-		return 0
-	}
-	return group.Spec.MaxReadLag.Duration
-}
-
-// stallTimeout is zero if no failover follows from a volume that takes no writes.
-func stallTimeout(group *v1alpha1.MysqlFailoverGroup) time.Duration {
-	if group.Spec.Failover.StallTimeout == nil {
-		return time.Minute
-	}
-	return group.Spec.Failover.StallTimeout.Duration
 }
 
 func orElse(d, fallback time.Duration) time.Duration {

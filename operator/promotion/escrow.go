@@ -43,6 +43,8 @@ func nobodyFit(s facts.Snapshot, m facts.Memory) facts.Reason {
 		case c.Site.Name == s.Status.ActiveSite:
 		case c.Unfit.By == GuardUnescrowed:
 			return v1alpha1.ReasonKeyringNotEscrowed // it is the last of the guards, so nothing else stands in its way
+		case c.Unfit.By == GuardKeptFenced:
+			return v1alpha1.ReasonKeptFenced
 		case c.Unfit.By == GuardWithoutRows:
 			return v1alpha1.ReasonRowsMissing
 		}
@@ -55,8 +57,11 @@ func LostFor(s facts.Snapshot, m facts.Memory, target facts.Site) facts.Reason {
 	if IsUnescrowed(s, m, target) != "" || nobodyFit(s, m) == v1alpha1.ReasonKeyringNotEscrowed {
 		return v1alpha1.ReasonKeyringNotEscrowed
 	}
-	if nobodyFit(s, m) == v1alpha1.ReasonRowsMissing {
-		return v1alpha1.ReasonRowsMissing
+	switch why := nobodyFit(s, m); {
+	case IsKeptFenced(s, m, target) != "", why == v1alpha1.ReasonKeptFenced:
+		return v1alpha1.ReasonKeptFenced
+	case why == v1alpha1.ReasonRowsMissing:
+		return why
 	}
 	return v1alpha1.ReasonTargetLost
 }

@@ -29,6 +29,7 @@ const (
 	GuardDiverged       Guard = "Diverged"
 	GuardUnsettled      Guard = "Unsettled"
 	GuardNumberingAgain Guard = "NumberingAgain"
+	GuardKeptFenced     Guard = "KeptFenced"
 	GuardWithoutRows    Guard = "WithoutRows"
 	GuardEscrowMissing  Guard = "EscrowMissing"
 	GuardUnescrowed     Guard = "Unescrowed"
@@ -58,6 +59,7 @@ var guards = []guard{
 	{name: GuardDiverged, ask: IsDiverged},
 	{name: GuardUnsettled, ask: isUnsettled},
 	{name: GuardNumberingAgain, ask: IsNumberingAgain},
+	{name: GuardKeptFenced, ask: IsKeptFenced, order: IsKeptFenced, remedy: remedy.FenceOff},
 	{name: GuardWithoutRows, ask: IsWithoutRows},
 	{name: GuardEscrowMissing, ask: isEscrowMissing, remedy: remedy.RecoverAndMove},
 	{name: GuardUnescrowed, ask: IsUnescrowed, order: IsUnescrowed},

@@ -92,6 +92,9 @@ func toUnfit(v move) (facts.Reason, string) {
 	if refused.By == "" {
 		return "", ""
 	}
+	if refused.By == GuardKeptFenced { // it does not pass by itself, so nothing waits for its end
+		return v1alpha1.ReasonKeptFenced, fmt.Sprintf("%s: %s", v.to, refused.Why)
+	}
 	return v1alpha1.ReasonNotFit, fmt.Sprintf("%s: %s", v.to, refused.Why)
 }
 

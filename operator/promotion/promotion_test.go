@@ -134,6 +134,7 @@ func TestWhatTheEscrowKeepsI16(t *testing.T) {
 		want   facts.Reason
 	}{
 		"b's keyring is not escrowed":       {func(s *facts.Snapshot) { s.Sites[1].Sidecar.Report.Keyring = factstest.Keyring("behind") }, v1alpha1.ReasonKeyringNotEscrowed},
+		"I29: b is kept fenced":             {func(s *facts.Snapshot) { s.Sites[1].KeptFenced = true }, v1alpha1.ReasonKeptFenced},
 		"b is fit":                          {func(*facts.Snapshot) {}, v1alpha1.ReasonNoFitCandidate},
 		"b is down":                         {func(s *facts.Snapshot) { factstest.Silence(&s.Sites[1]) }, v1alpha1.ReasonNoFitCandidate},
 		"the active site's is not escrowed": {func(s *facts.Snapshot) { s.Sites[0].Sidecar.Report.Keyring = factstest.Keyring("behind") }, v1alpha1.ReasonNoFitCandidate},
@@ -148,6 +149,10 @@ func TestWhatTheEscrowKeepsI16(t *testing.T) {
 	s := factstest.World(facts.Durable{Epoch: 4, ActiveSite: "b", Transition: &facts.Transition{From: "a", To: "b", GatePassedAt: factstest.Start.Add(-31 * time.Second)}}, target)
 	if got := LostFor(s, facts.Memory{}, target); got != v1alpha1.ReasonTargetLost {
 		t.Errorf("I16: %s", got)
+	}
+	target.KeptFenced = true
+	if got := LostFor(s, facts.Memory{}, target); got != v1alpha1.ReasonKeptFenced {
+		t.Errorf("I29: %s", got)
 	}
 	target.Sidecar.Report.Keyring = factstest.Keyring("behind")
 	if got := LostFor(s, facts.Memory{}, target); got != v1alpha1.ReasonKeyringNotEscrowed {

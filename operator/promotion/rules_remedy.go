@@ -40,6 +40,9 @@ func (t Takeover) remediesWithoutCandidate() []facts.Remedy {
 		return []facts.Remedy{remedy.NotEscrowed}
 	}
 	all := []facts.Remedy{remedy.Advice(bringBack)}
+	if site, can := endable(t.s, t.m); can {
+		all = append(remedy.FenceOff(t.s.Group, site), remedy.Advice("or "+bringBack))
+	}
 	if site, can := restorable(t.s, t.m); can {
 		all = []facts.Remedy{remedy.RestoreEscrow(t.s.Group, site), remedy.Advice("or " + bringBack)}
 	}

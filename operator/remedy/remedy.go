@@ -41,6 +41,14 @@ func ForceTo(g facts.Group, site string) string {
 	return g.Command("failover", "", "--to "+site+" --accept-data-loss")
 }
 
+// EndFence is the command by which a person lets a site take the role again.
+func EndFence(g facts.Group, site string) string { return g.Command("fence off", site, "") }
+
+// FenceOff is what to do about a site that a person keeps fenced.
+func FenceOff(g facts.Group, site string) []facts.Remedy {
+	return []facts.Remedy{New("let "+site+" take the role again", EndFence(g, site))}
+}
+
 // EveryRule leads to what explains the most.
 func EveryRule(g facts.Group) []facts.Remedy {
 	return []facts.Remedy{New("see every rule", g.Command("explain", "", ""))}

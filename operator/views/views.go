@@ -11,6 +11,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/facts"
 	"github.com/mysql-mfg/mfg/operator/memory"
 	"github.com/mysql-mfg/mfg/operator/promotion"
+	"github.com/mysql-mfg/mfg/operator/remedy"
 )
 
 // Decided is what was decided, as far as views tell of it.
@@ -40,6 +41,7 @@ func Of(s facts.Snapshot, d Decided) []View {
 		v.Protected = v.State == v1alpha1.SitePrimary || site.EscrowMissing || Lately(s, d.Memory.Of(site.Name).AloneAt) ||
 			mayTakeOver(v) && Lately(s, d.Memory.Of(site.Name).LastCandidateAt) && !d.MovedAway(s, site.Name)
 		v = remarked(s, d, v, site, active)
+		v.KeptFenced = keptFenced(s, v, site)
 		// A removed site is kept in sight until all is well without it: until then its pod could vouch for somebody. One whose
 		// object was deleted by force may still run, and vouches for whoever asks it (I4).
 		v.Gone = site.Removed && !site.Pod.Exists && !site.Listed && d.Healthy
@@ -155,6 +157,17 @@ func readersKeptOut(site facts.Site, v View) (reason facts.Reason, message strin
 	return v1alpha1.ReasonReadersKeptOut, "keeps readers out: offline_mode is ON, as it is for a moment after a start and after prepared XA transactions"
 }
 
+// keptFenced says of a site that a person keeps fenced what that means for it now. The active site stays open until it closes (I29).
+func keptFenced(s facts.Snapshot, v View, site facts.Site) string {
+	switch {
+	case !site.KeptFenced:
+		return ""
+	case v.State == v1alpha1.SitePrimary:
+		return "is the active site and stays open, although a person wants it kept fenced: once it closes it is not opened again; to fence it now, move the role first: " + remedy.MoveTo(s.Group, "SITE")
+	}
+	return "is kept fenced by a person and takes over from nobody; to end that: " + remedy.EndFence(s.Group, site.Name)
+}
+
 func behind(site, active facts.Site) int64 {
 	if !site.SQLAnswers() || !active.SQLAnswers() {
 		return -1
@@ -215,6 +228,8 @@ type View struct {
 	Serves bool
 	// Readable is true for a replica that takes reads; Protected for a site whose pod must not be evicted now.
 	Readable, Protected bool
+	// KeptFenced is what there is to say of a site that a person keeps fenced; empty for others.
+	KeptFenced string
 	// Gone is true for a site that left the spec and needs no more looking after.
 	Gone bool
 }

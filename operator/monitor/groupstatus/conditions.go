@@ -24,7 +24,7 @@ func Conditions(d failover.Decision, pause string, now time.Time) []conditions.C
 			degraded = conditions.True(v1alpha1.ConditionDegraded, c.Reason, c.Message)
 		}
 	}
-	return []conditions.Condition{ready, open, degraded, replication, failoverBlocked(d), paused(pause, now), plannedBlocked(d)}
+	return []conditions.Condition{ready, open, degraded, replication, failoverBlocked(d), paused(pause, now), plannedBlocked(d), keptFenced(d)}
 }
 
 // paused says whether a person keeps the operator from acting by itself, and that a pause which is no time is none.
@@ -52,6 +52,25 @@ func plannedBlocked(d failover.Decision) conditions.Condition {
 		return conditions.False(c, v1alpha1.ReasonNotBlocked, "")
 	}
 	return conditions.True(c, d.Stays.Reason, StaysMessage(d.Stays))
+}
+
+// keptFenced names the sites that a person keeps fenced.
+func keptFenced(d failover.Decision) conditions.Condition {
+	c, why := v1alpha1.ConditionSitesKeptFenced, v1alpha1.ReasonKeptFenced
+	var all []string
+	for _, v := range d.Views {
+		if v.KeptFenced == "" || v.Gone {
+			continue
+		}
+		if v.State == v1alpha1.SitePrimary {
+			why = v1alpha1.ReasonActiveStaysOpen
+		}
+		all = append(all, v.Name+" "+v.KeptFenced)
+	}
+	if len(all) == 0 {
+		return conditions.False(c, v1alpha1.ReasonNoneKeptFenced, "")
+	}
+	return conditions.True(c, why, strings.Join(all, "; "))
 }
 
 // StaysMessage is why a site that is about to go keeps its role.

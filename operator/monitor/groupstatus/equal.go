@@ -28,7 +28,7 @@ func ownPart(s v1alpha1.MysqlFailoverGroupStatus) []byte {
 	for _, site := range s.Sites {
 		if site.State != "" {
 			own.Sites = append(own.Sites, v1alpha1.SiteStatus{Name: site.Name, State: site.State, Reason: site.Reason, Message: site.Message, Errant: site.Errant,
-				OutlivedLease: site.OutlivedLease, Incarnations: site.Incarnations})
+				KeptFenced: site.KeptFenced, OutlivedLease: site.OutlivedLease, Incarnations: site.Incarnations})
 		}
 	}
 	slices.SortFunc(own.Sites, func(a, b v1alpha1.SiteStatus) int { return strings.Compare(a.Name, b.Name) })

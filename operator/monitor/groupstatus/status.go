@@ -36,7 +36,7 @@ func Of(group *v1alpha1.MysqlFailoverGroup, durable failover.Durable, all []fail
 			continue
 		}
 		site := v1alpha1.SiteStatus{Name: v.Name, State: v.State, Reason: v.Reason, Message: stable(v), Errant: v.Errant.String(),
-			OutlivedLease: slices.Contains(durable.Outlived, v.Name), Incarnations: toIncarnations(durable.Runs[v.Name])}
+			KeptFenced: v.KeptFenced != "", OutlivedLease: slices.Contains(durable.Outlived, v.Name), Incarnations: toIncarnations(durable.Runs[v.Name])}
 		out.Sites = append(out.Sites, site)
 		if v.Healthy {
 			ready++

@@ -1653,6 +1653,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.mysql-mfg.mfg.api.v1alpha1.SiteIncarnation
           elementRelationship: atomic
+    - name: keptFenced
+      type:
+        scalar: boolean
     - name: message
       type:
         scalar: string

@@ -26,6 +26,9 @@ type SiteStatusApplyConfiguration struct {
 	// outlivedLease is true if the site was seen to accept writes after its lease must have ended, and its sidecar was not heard to have
 	// one since. Nobody fences it then, so it is replaced only on proof that it accepts no writes, and not after a time.
 	OutlivedLease *bool `json:"outlivedLease,omitempty"`
+	// keptFenced is true while a person keeps the site fenced (kubectl mfg fence on): it is not opened and takes over from nobody. The
+	// operator has seen that, and goes by it.
+	KeptFenced *bool `json:"keptFenced,omitempty"`
 	// incarnations are the pods of the site that have run and are not known to have ended, in the order in which they were seen. While
 	// there is more than one, what the newest says proves nothing for the site.
 	Incarnations []SiteIncarnationApplyConfiguration `json:"incarnations,omitempty"`
@@ -100,6 +103,14 @@ func (b *SiteStatusApplyConfiguration) WithErrant(value string) *SiteStatusApply
 // If called multiple times, the OutlivedLease field is set to the value of the last call.
 func (b *SiteStatusApplyConfiguration) WithOutlivedLease(value bool) *SiteStatusApplyConfiguration {
 	b.OutlivedLease = &value
+	return b
+}
+
+// WithKeptFenced sets the KeptFenced field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the KeptFenced field is set to the value of the last call.
+func (b *SiteStatusApplyConfiguration) WithKeptFenced(value bool) *SiteStatusApplyConfiguration {
+	b.KeptFenced = &value
 	return b
 }
 
