@@ -329,7 +329,7 @@ part-adopt: $(COUNT)
 	@$(tests) -no-skip -- -tags mysqld -count=1 -run TestPlaintextIsListedAndGone ./kubectl-mfg/cmd/
 
 part-lab: $(COUNT) build
-	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part lab -live -no-skip -- -tags lab -v -count=1 -p 1 -timeout 50m ./suites/...
+	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part lab -live -no-skip -- -tags lab -v -count=1 -p 1 -timeout 65m ./suites/...
 
 # The suites of the lab have installed tmux, without which these tests skip themselves in part unit-e2e.
 part-terminal: $(COUNT)

@@ -87,6 +87,13 @@ func TestPluginKeepsASiteFencedI29(t *testing.T) {
 	if _, err := g.Break(t.Context(), fault(t, "mysqld-kill"), active); err != nil {
 		t.Fatal(err)
 	}
+	sleep(t, 2*time.Second) // the operator has seen it by then, so "ready" is what comes after
+	if err := stage.Poll(t.Context(), time.Minute, "mysqld of "+active, func(ctx context.Context) error {
+		_, err := g.RootSQL(ctx, active, "SELECT 1")
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
 	after, err := g.AwaitReady(t.Context(), comeBack) // replicas follow, that site too
 	if err != nil {
 		t.Fatal(err)
