@@ -268,7 +268,9 @@ func TestWhatASidecarIsToldI4(t *testing.T) {
 
 // A container without a request has next to no weight beside its sidecar, which strangers can keep busy.
 func TestMysqldOutweighsItsSidecar(t *testing.T) {
-	cpu := func(s string) corev1.ResourceList { return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(s)} }
+	cpu := func(s string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(s)}
+	}
 	memory := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}
 	for name, tt := range map[string]struct{ own, want corev1.ResourceRequirements }{
 		"nothing named":     {want: corev1.ResourceRequirements{Requests: cpu("250m")}},
