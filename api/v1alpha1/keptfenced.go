@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// AnnotationKeepFenced, with -SITE after it and any value, keeps that site fenced: it is not opened and not promoted, whatever else is
+// AnnotationKeepFenced with -SITE after it, and any value, keeps that site fenced: it is not opened and not promoted, whatever else is
 // ordered, until the annotation is taken off. It stays on the group; no program takes it off by itself.
 const AnnotationKeepFenced = Domain + "/keep-fenced"
 
