@@ -39,7 +39,7 @@ func accountsSecret(t *testing.T, g *stage.Group) map[string]string {
 	return out
 }
 
-// movedOnceReplicating orders the move until it is taken. A replica connects anew to use the new password, and an order that comes in that
+// movedOnceReplicating orders the move until the operator takes it. A replica reconnects to use the new password. An order that comes in that
 // moment is refused with nothing changed, because its target does not replicate yet.
 func movedOnceReplicating(t *testing.T, to string) (m moved) {
 	t.Helper()
