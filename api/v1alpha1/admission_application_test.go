@@ -30,6 +30,7 @@ func TestTheDatabaseAndTheAccountOfAnApplicationAreNamedOnce(t *testing.T) {
 		"the system's":           {"", `spec/application = {database: mysql, user: a}`, database},
 		"sys":                    {"", `spec/application = {database: sys, user: a}`, database},
 		"of the operator":        {"", `spec/application = {database: mfg_x, user: a}`, database},
+		"a file of MySQL":        {"", `spec/application = {database: undo_001, user: a}`, database},
 		"capital letters":        {"", `spec/application = {database: Shop}`, database},
 		"a backtick":             {"", "spec/application = {database: \"a`b\"}", database},
 		"too long":               {"", edit("spec/application = {database: " + long + long + ", user: u}"), database},

@@ -11,6 +11,7 @@ import (
 // ApplicationSpec is the database and the account of the application of a group.
 //
 // +kubebuilder:validation:XValidation:rule="!(self.database in ['mysql', 'sys', 'information_schema', 'performance_schema', 'ndbinfo']) && !self.database.startsWith('mfg_')",message="the name belongs to MySQL or to the operator: choose another name for the database",fieldPath=".database",reason=FieldValueInvalid
+// +kubebuilder:validation:XValidation:rule="!(self.database in ['ibdata1', 'ibtmp1', 'ib_buffer_pool', 'undo_001', 'undo_002', 'mysql_upgrade_history'])",message="a file of MySQL has this name, where the database would get its directory: choose another name for the database",fieldPath=".database",reason=FieldValueInvalid
 // +kubebuilder:validation:XValidation:rule="has(self.user) || self.database.size() <= 32",message="a user of MySQL has at most 32 characters, and is named like the database by default: set application.user",fieldPath=".user",reason=FieldValueRequired
 // +kubebuilder:validation:XValidation:rule="!((has(self.user) ? self.user : self.database) in ['root', 'mysql', 'sys', 'event_scheduler']) && !(has(self.user) ? self.user : self.database).startsWith('mfg_')",message="the name belongs to MySQL or to the operator: set application.user to another one",fieldPath=".user",reason=FieldValueInvalid
 type ApplicationSpec struct {

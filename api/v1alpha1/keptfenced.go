@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// AnnotationKeepFenced, with -SITE after it and any value, keeps that site fenced: it is not opened and not promoted, whatever else is
-// ordered, until the annotation is taken off. It stays on the group; no program takes it off by itself.
+// AnnotationKeepFenced with -SITE after it, and any value, keeps that site fenced: it is not opened and not promoted, whatever else is
+// ordered, until the annotation is taken off. It stays on the group until a person takes it off.
 const AnnotationKeepFenced = Domain + "/keep-fenced"
 
 // KeepFencedSite is that annotation for one site.

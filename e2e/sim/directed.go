@@ -132,8 +132,9 @@ func (w *world) pause() func() {
 	return func() { w.api.change(func(o *object) { o.pausedUntil = time.Time{} }) }
 }
 
-func (w *world) orders(site int) {
-	w.api.change(func(o *object) { o.forceTo = w.sites[site].name })
+// orders has a person order site b to open, with the loss that this means.
+func (w *world) orders() {
+	w.api.change(func(o *object) { o.forceTo = w.sites[1].name })
 }
 
 // restartActive ends mysqld of site a; its supervisor starts another.

@@ -26,7 +26,7 @@ var keptScenarios = []scenario{
 			}
 			w.reached("a dies, only b could take over, and b is ordered")
 			w.powerOff(w.sites[0].host)
-			w.orders(1)
+			w.orders()
 			w.after(w.policy.lease+30*time.Second, func() { w.opened("", "b") })
 		})
 	}},

@@ -18,7 +18,7 @@ var openingScenarios = []scenario{
 			w.reached("the role is moved while a is being opened")
 			p.sidecar.serving = false
 			p.mysqld.hang = 1200 * time.Millisecond
-			w.orders(1)
+			w.orders()
 		})
 	}},
 	{name: "sidecar that dies while its opening hangs", shape: func(w *world) { w.policy.poll = time.Second }, script: func(w *world) {
@@ -36,7 +36,7 @@ var openingScenarios = []scenario{
 					}
 					w.reached("the sidecar of a dies, and the role is moved")
 					p.sidecar.kill()
-					w.orders(1)
+					w.orders()
 				})
 			})
 		}
@@ -51,7 +51,7 @@ var openingScenarios = []scenario{
 			w.slow(0, 450*time.Millisecond)
 			w.after(w.between(0, 1500*time.Millisecond), func() {
 				w.reached("the role is moved while a waits to be opened")
-				w.orders(1)
+				w.orders()
 			})
 		})
 	}},

@@ -53,7 +53,7 @@ func awaitReason(t *testing.T, g *stage.Group, kind string, reason v1alpha1.Reas
 }
 
 // A site that is kept fenced takes over from nobody: not in a planned failover, not by the forecast, and not after the operator was replaced.
-// It goes on replicating, and an active site that restarts is opened as ever. Afterwards it is a candidate again.
+// It goes on replicating, and an active site that restarts is opened again. Afterwards it is a candidate again.
 func TestPluginKeepsASiteFencedI29(t *testing.T) {
 	g, group := whole(t)
 	active, site := group.Status.ActiveSite, otherCandidate(t, group)

@@ -101,6 +101,7 @@ type explained struct {
 // moved is what a test reads of the report of a failover.
 type moved struct {
 	Outcome          string `json:"outcome"`
+	Reason           string `json:"reason"`
 	Epoch            int64  `json:"epoch"`
 	WritePauseMillis *int64 `json:"writePauseMillis"`
 	LostTransactions *int64 `json:"lostTransactions"`

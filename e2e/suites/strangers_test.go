@@ -89,7 +89,7 @@ func askAs(t *testing.T, site, address string) {
 	}
 }
 
-// Strangers who hold connections open and ask for reports all the time hinder no failover, and nothing is started anew.
+// Strangers who hold connections open and ask for reports all the time hinder no failover, and no container restarts.
 func TestAFloodOfStrangersHindersNoFailover(t *testing.T) {
 	g, _ := whole(t)
 	w := witnesses(t, g)
