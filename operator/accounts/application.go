@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -153,9 +151,10 @@ func secretOf(group types.NamespacedName, spec *v1alpha1.ApplicationSpec, has ma
 	user, password := put(v1alpha1.ApplicationUsername, spec.Account()), put(v1alpha1.ApplicationPassword, passwordPrefix+rand.Text())
 	database := put(v1alpha1.ApplicationDatabase, spec.Database)
 	host := put(v1alpha1.ApplicationHost, v1alpha1.PrimaryService(group.Name)+"."+group.Namespace+".svc")
-	at := net.JoinHostPort(host, put(v1alpha1.ApplicationPort, strconv.Itoa(wire.PortMySQL)))
-	put(v1alpha1.ApplicationURI, (&url.URL{Scheme: "mysql", User: url.UserPassword(user, password), Host: at, Path: "/" + database}).String())
-	put(v1alpha1.ApplicationJDBC, (&url.URL{Scheme: "jdbc:mysql", Host: at, Path: "/" + database, RawQuery: url.Values{"user": {user}, "password": {password}}.Encode()}).String())
+	port := put(v1alpha1.ApplicationPort, strconv.Itoa(wire.PortMySQL))
+	uri, jdbc := v1alpha1.ApplicationURIs(user, password, host, port, database)
+	put(v1alpha1.ApplicationURI, uri)
+	put(v1alpha1.ApplicationJDBC, jdbc)
 	return out
 }
 
