@@ -17,16 +17,8 @@ import (
 func appPasswordCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "app-password", Short: "Replace the password of the application's account, without downtime", Long: apppassword.Help, Example: apppassword.Examples,
-		Args: cobra.ArbitraryArgs,
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return cmd.Help()
-		}
-		return cli.Usage("unknown command %q; there are rotate and retire", args[0])
-	}
-	cmd.AddCommand(appPasswordRotateCommand(a), appPasswordRetireCommand(a))
-	return cmd
+	return family(cmd, appPasswordRotateCommand(a), appPasswordRetireCommand(a))
 }
 
 // bindByHand adds the flags of what the plugin does without the operator.
@@ -45,31 +37,15 @@ func appPasswordRotateCommand(a *app) *cobra.Command {
 	op := apppassword.Rotate{}
 	cmd := &cobra.Command{
 		Use: "rotate GROUP", Short: "Give the account another password beside the one that it has", Long: apppassword.RotateHelp, Example: apppassword.RotateExamples,
-		Args: exactly("GROUP"), ValidArgsFunction: a.completeGroup,
 	}
 	cmd.Flags().StringSliceVar(&op.Without, "without", nil, "Do not wait for this site. May be given more than once.")
-	out := bindByHand(&op.Request, cmd, 5*time.Minute)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := a.fill(&op.Request, args[0], out); err != nil {
-			return err
-		}
-		return a.perform(cmd.Context(), &op, func(ctx context.Context, c Cluster) (int, error) { return op.Run(ctx, a.env, c) })
-	}
-	return cmd
+	return a.asks(cmd, &op, &op.Request, bindByHand(&op.Request, cmd, 5*time.Minute), func(ctx context.Context, c Cluster) (int, error) { return op.Run(ctx, a.env, c) })
 }
 
 func appPasswordRetireCommand(a *app) *cobra.Command {
 	op := apppassword.Retire{}
 	cmd := &cobra.Command{
 		Use: "retire GROUP", Short: "End the account's older password", Long: apppassword.RetireHelp, Example: apppassword.RetireExamples,
-		Args: exactly("GROUP"), ValidArgsFunction: a.completeGroup,
 	}
-	out := bindByHand(&op.Request, cmd, time.Minute)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := a.fill(&op.Request, args[0], out); err != nil {
-			return err
-		}
-		return a.perform(cmd.Context(), &op, func(ctx context.Context, c Cluster) (int, error) { return op.Run(ctx, a.env, c) })
-	}
-	return cmd
+	return a.asks(cmd, &op, &op.Request, bindByHand(&op.Request, cmd, time.Minute), func(ctx context.Context, c Cluster) (int, error) { return op.Run(ctx, a.env, c) })
 }

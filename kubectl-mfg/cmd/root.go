@@ -220,3 +220,20 @@ func atMost(n int) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// family is a verb that has nothing but verbs of its own: without one of them it shows its help.
+func family(cmd *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
+	var names []string
+	for _, v := range verbs {
+		names = append(names, v.Name())
+	}
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		return cli.Usage("unknown command %q; there are %s and %s", args[0], strings.Join(names[:len(names)-1], ", "), names[len(names)-1])
+	}
+	cmd.AddCommand(verbs...)
+	return cmd
+}
