@@ -121,6 +121,18 @@ func TestCheckTLS(t *testing.T) {
 	}
 }
 
+// TestATroubleIsTheSameAtEveryLook: the time of now in it would be another condition, and another event, every few seconds.
+func TestATroubleIsTheSameAtEveryLook(t *testing.T) {
+	names := []string{"mysql-orders-a.shop.svc"}
+	secret := newAuthority(t).secret(t, names...)
+	for what, at := range map[string]time.Time{"ended": now.Add(2 * time.Hour), "not begun": now.Add(-2 * time.Hour)} {
+		first, then := access.CheckTLS(secret, names, at), access.CheckTLS(secret, names, at.Add(time.Second))
+		if first == nil || then == nil || first.Error() != then.Error() || !strings.Contains(first.Error(), "the operator's clock") {
+			t.Errorf("%s: %v, then %v", what, first, then)
+		}
+	}
+}
+
 // TestNobodyIsBelievedByAnEndlessKey: to verify with it would keep the operator busy for minutes, at every connection.
 func TestNobodyIsBelievedByAnEndlessKey(t *testing.T) {
 	ca := newAuthority(t)

@@ -115,6 +115,9 @@ func readServer(s State, a authority) (*x509.Certificate, string) {
 		roots.AddCert(c)
 	}
 	if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: s.Now}); err != nil {
+		if s.Now.Before(pair.Leaf.NotBefore) {
+			return pair.Leaf, "its time has not come"
+		}
 		if invalid, _ := errors.AsType[x509.CertificateInvalidError](err); invalid.Reason == x509.Expired {
 			return pair.Leaf, "its time is over"
 		}
