@@ -110,6 +110,7 @@ func TestCheckTLS(t *testing.T) {
 		"no authority":    {with(func(s *corev1.Secret) { delete(s.Data, "ca.crt") }), now, access.ErrTLSUnusable},
 		"other authority": {with(func(s *corev1.Secret) { s.Data["ca.crt"] = other.pem }), now, access.ErrTLSUnusable},
 		"other key":       {with(func(s *corev1.Secret) { s.Data["tls.key"] = ca.secret(t).Data["tls.key"] }), now, access.ErrTLSUnusable},
+		"endless key":     {with(func(s *corev1.Secret) { s.Data["tls.key"] = append(s.Data["tls.key"], make([]byte, 1<<20)...) }), now, access.ErrTLSUnusable},
 		"not PEM":         {with(func(s *corev1.Secret) { s.Data["ca.crt"] = []byte("x") }), now, access.ErrTLSUnusable},
 	}
 	for name, tt := range tests {

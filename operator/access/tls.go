@@ -52,7 +52,7 @@ func CheckTLS(secret *corev1.Secret, names []string, now time.Time) error {
 			return fmt.Errorf("%w: %q is missing", ErrTLSUnusable, key)
 		}
 	}
-	pair, err := tls.X509KeyPair(secret.Data[keyCert], secret.Data[keyKey])
+	pair, err := chain.Pair(secret.Data[keyCert], secret.Data[keyKey])
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrTLSUnusable, err)
 	}
