@@ -138,14 +138,14 @@ func (e Escrow) Reach(ctx context.Context, authorities []byte) error {
 	}
 	plain, err := transport.DialContext(ctx, "tcp", address)
 	if err != nil {
-		return fmt.Errorf("reach %s: %w", address, err)
+		return fmt.Errorf("reach %s: %w", address, stable(err))
 	}
 	config := transport.TLSClientConfig.Clone()
 	config.ServerName = target.Hostname()
 	secured := tls.Client(plain, config)
 	defer func() { _ = secured.Close() }()
 	if err := secured.HandshakeContext(ctx); err != nil {
-		return fmt.Errorf("shake hands with %s: %w", address, err)
+		return fmt.Errorf("shake hands with %s: %w", address, stable(err))
 	}
 	return nil
 }
