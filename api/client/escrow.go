@@ -96,7 +96,7 @@ func sendKeyring(ctx context.Context, transport http.RoundTripper, base, token s
 	// Not http.Client: a redirect would carry the keyring somewhere else.
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		return wire.KeyringEscrowed{}, fmt.Errorf("POST %s: %w", target, err)
+		return wire.KeyringEscrowed{}, fmt.Errorf("POST %s: %w", target, stable(err))
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := readLimited(resp.Body, resp.ContentLength, wire.MaxBodyBytes)
@@ -138,14 +138,14 @@ func (e Escrow) Reach(ctx context.Context, authorities []byte) error {
 	}
 	plain, err := transport.DialContext(ctx, "tcp", address)
 	if err != nil {
-		return fmt.Errorf("reach %s: %w", address, err)
+		return fmt.Errorf("reach %s: %w", address, stable(err))
 	}
 	config := transport.TLSClientConfig.Clone()
 	config.ServerName = target.Hostname()
 	secured := tls.Client(plain, config)
 	defer func() { _ = secured.Close() }()
 	if err := secured.HandshakeContext(ctx); err != nil {
-		return fmt.Errorf("shake hands with %s: %w", address, err)
+		return fmt.Errorf("shake hands with %s: %w", address, stable(err))
 	}
 	return nil
 }
@@ -193,6 +193,24 @@ func readToken(path string) (string, error) {
 func withoutToken(err error, token string) error {
 	if strings.Contains(err.Error(), token) {
 		return errors.New("the push failed (text withheld: it holds the token)")
+	}
+	return err
+}
+
+// stable is an error of the network without what is another with every try: it becomes a condition, which must not change while nothing does.
+func stable(err error) error {
+	if dns, is := errors.AsType[*net.DNSError](err); is {
+		if dns.IsNotFound {
+			return fmt.Errorf("look up %s: no such host", dns.Name)
+		}
+		return fmt.Errorf("look up %s: the name server does not answer", dns.Name) // its own words name a port of ours
+	}
+	if invalid, is := errors.AsType[x509.CertificateInvalidError](err); is && invalid.Reason == x509.Expired && invalid.Cert != nil {
+		return fmt.Errorf("the certificate of the endpoint is valid from %s to %s, and not now by this clock",
+			invalid.Cert.NotBefore.UTC().Format(time.RFC3339), invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
+	}
+	if op, is := errors.AsType[*net.OpError](err); is {
+		return fmt.Errorf("%s: %w", op.Op, op.Err) // without our address: its port is another one each time
 	}
 	return err
 }

@@ -3,15 +3,19 @@
 package client_test
 
 import (
+	"context"
+	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -221,3 +225,41 @@ AmCytaVJm8hzUMZznIECIQCP4U6smNFE/9uGFpKcpK7/KqhWCEK6FYtogeNj0SdQ
 jQ==
 -----END CERTIFICATE-----
 `
+
+// TestEscrowErrorsAreTheSameAtEveryTry: they become the message of a site in status, which must not change while nothing does.
+func TestEscrowErrorsAreTheSameAtEveryTry(t *testing.T) {
+	e, server := escrowServer(t, func(http.ResponseWriter, *http.Request) {})
+	for name, tc := range map[string]struct {
+		fails func(try int) error
+		holds string
+	}{
+		"reset": {func(try int) error {
+			return &net.OpError{Op: "read", Net: "tcp", Source: &net.TCPAddr{Port: 40000 + try}, Err: syscall.ECONNRESET}
+		}, "reset by peer"},
+		"name server is silent": {func(try int) error {
+			return &net.OpError{Op: "dial", Err: &net.DNSError{Err: fmt.Sprintf("read udp 10.0.0.1:%d->10.0.0.2:53: i/o timeout", try), Name: "mfg"}}
+		}, "look up mfg"},
+		"no such name": {func(try int) error {
+			return &net.DNSError{Err: "no such host", Name: "mfg", Server: fmt.Sprint(try), IsNotFound: true}
+		}, "no such host"},
+		"certificate ended": {func(try int) error {
+			return x509.CertificateInvalidError{Cert: server.Certificate(), Reason: x509.Expired, Detail: fmt.Sprint("current time is ", try)}
+		}, "not now by this clock"},
+	} {
+		var said []string
+		for try := range 2 {
+			e.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, tc.fails(try) }
+			_, err := e.Push(t.Context(), body())
+			if err == nil || !strings.Contains(err.Error(), tc.holds) {
+				t.Fatalf("%s: %v", name, err)
+			}
+			said = append(said, err.Error())
+			if err := e.Reach(t.Context(), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})); err != nil {
+				said = append(said, err.Error())
+			}
+		}
+		if len(said) != 4 || said[0] != said[2] || said[1] != said[3] {
+			t.Errorf("%s: %q", name, said)
+		}
+	}
+}

@@ -16,6 +16,8 @@ const (
 	MaxKeyringFile = 512 << 10
 	// MaxKeyringBytes bounds the body of POST /keyring/escrow: a keyring in base64, and the rest.
 	MaxKeyringBytes = 768 << 10
+	// MaxKeyringVersions bounds how many versions of a site's keyring are in escrow; far above retainVersions, which is 50 at most.
+	MaxKeyringVersions = 100
 )
 
 // KeyringDigest is how a keyring's content is named everywhere: sha256: and 64 hexadecimal digits.

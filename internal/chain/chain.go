@@ -5,8 +5,10 @@ package chain
 
 import (
 	"crypto/rsa"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"slices"
 	"time"
 )
@@ -17,6 +19,21 @@ const MostRead = 64
 // mostBits is how long an RSA key may be that something is verified with. Nobody makes longer ones, and to verify with one takes a time that
 // grows with the square of its length: a Secret has room for one that keeps a processor busy for minutes, and nothing ends that early.
 const mostBits = 16384
+
+// mostKey is how long a file with a private key may be: one of mostBits has 12,700 bytes. To read a key of RSA takes a time that grows with the
+// square of its length too, and the file is a tenant's: the key that fills a Secret took minutes, at every look.
+const mostKey = 16 << 10
+
+// ErrKeyTooLong means that a private key is not looked at.
+var ErrKeyTooLong = errors.New("the file of the private key is longer than that of any key in use")
+
+// Pair is tls.X509KeyPair for files that anybody may have written.
+func Pair(cert, key []byte) (tls.Certificate, error) {
+	if len(key) > mostKey {
+		return tls.Certificate{}, ErrKeyTooLong
+	}
+	return tls.X509KeyPair(cert, key)
+}
 
 // Read are the first certificates of a file, but those that cannot be read.
 func Read(file []byte) []*x509.Certificate { return read(file, MostRead) }

@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"math/big"
 	"slices"
 	"testing"
@@ -157,5 +158,27 @@ func TestAuthoritiesAreBelieved(t *testing.T) {
 	leaf := signed(t, last, "leaf", key(t), 0, 1)
 	if _, err := leaf.cert.Verify(x509.VerifyOptions{Roots: pool, CurrentTime: begin.Add(time.Hour), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
 		t.Errorf("the last one is not believed: %v", err)
+	}
+}
+
+// TestNoKeyIsReadThatTakesMinutes: 128 KiB of RSA take 5 s to read, the 1 MiB of a Secret minutes, and nothing ends that early.
+func TestNoKeyIsReadThatTakesMinutes(t *testing.T) {
+	k := key(t)
+	p := signed(t, nil, "leaf", k, 0, 1)
+	raw, err := x509.MarshalPKCS8PrivateKey(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crt := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.cert.Raw})
+	usual := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
+	if pair, err := Pair(crt, usual); err != nil || !pair.Leaf.Equal(p.cert) {
+		t.Errorf("a usual key: %v", err)
+	}
+	if _, err := Pair(crt, append(usual, bytes.Repeat([]byte("\n"), mostKey)...)); !errors.Is(err, ErrKeyTooLong) {
+		t.Errorf("a file that is too long: %v", err)
+	}
+	// PKCS#8 of an RSA key has its modulus 4.5 times, and some bytes around it.
+	if longest := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: make([]byte, mostBits/8*9/2+100)}); len(longest) > mostKey {
+		t.Errorf("a key of %d bits has %d bytes", mostBits, len(longest))
 	}
 }

@@ -3,7 +3,6 @@
 package certificates
 
 import (
-	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"strings"
@@ -108,7 +107,7 @@ func (j *judging) secret() {
 	row := rowOf(Server, "", leaf, j.Now)
 	row.Renewal = j.renewal(func(c *v1alpha1.CertificateStatus) *time.Time { return timeOf(c.Renewal) })
 	j.rep.Certificates = append(j.rep.Certificates, row)
-	if _, err := tls.X509KeyPair(j.Secret.Data["tls.crt"], j.Secret.Data["tls.key"]); err != nil {
+	if _, err := chain.Pair(j.Secret.Data["tls.crt"], j.Secret.Data["tls.key"]); err != nil {
 		// Never with the error's own words: they might quote what a person put there.
 		j.found(Server, Fail, j.renew(), "tls.crt and tls.key are no pair of a certificate and its key")
 	}

@@ -110,6 +110,7 @@ func TestCheckTLS(t *testing.T) {
 		"no authority":    {with(func(s *corev1.Secret) { delete(s.Data, "ca.crt") }), now, access.ErrTLSUnusable},
 		"other authority": {with(func(s *corev1.Secret) { s.Data["ca.crt"] = other.pem }), now, access.ErrTLSUnusable},
 		"other key":       {with(func(s *corev1.Secret) { s.Data["tls.key"] = ca.secret(t).Data["tls.key"] }), now, access.ErrTLSUnusable},
+		"endless key":     {with(func(s *corev1.Secret) { s.Data["tls.key"] = append(s.Data["tls.key"], make([]byte, 1<<20)...) }), now, access.ErrTLSUnusable},
 		"not PEM":         {with(func(s *corev1.Secret) { s.Data["ca.crt"] = []byte("x") }), now, access.ErrTLSUnusable},
 	}
 	for name, tt := range tests {
@@ -118,6 +119,18 @@ func TestCheckTLS(t *testing.T) {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestATroubleIsTheSameAtEveryLook: the time of now in it would be another condition, and another event, every few seconds.
+func TestATroubleIsTheSameAtEveryLook(t *testing.T) {
+	names := []string{"mysql-orders-a.shop.svc"}
+	secret := newAuthority(t).secret(t, names...)
+	for what, at := range map[string]time.Time{"ended": now.Add(2 * time.Hour), "not begun": now.Add(-2 * time.Hour)} {
+		first, then := access.CheckTLS(secret, names, at), access.CheckTLS(secret, names, at.Add(time.Second))
+		if first == nil || then == nil || first.Error() != then.Error() || !strings.Contains(first.Error(), "the operator's clock") {
+			t.Errorf("%s: %v, then %v", what, first, then)
+		}
 	}
 }
 

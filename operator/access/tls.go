@@ -52,7 +52,7 @@ func CheckTLS(secret *corev1.Secret, names []string, now time.Time) error {
 			return fmt.Errorf("%w: %q is missing", ErrTLSUnusable, key)
 		}
 	}
-	pair, err := tls.X509KeyPair(secret.Data[keyCert], secret.Data[keyKey])
+	pair, err := chain.Pair(secret.Data[keyCert], secret.Data[keyKey])
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrTLSUnusable, err)
 	}
@@ -68,7 +68,7 @@ func CheckTLS(secret *corev1.Secret, names []string, now time.Time) error {
 		Roots: roots, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	if _, err := pair.Leaf.Verify(options); err != nil {
-		return fmt.Errorf("%w: %w", ErrTLSUnusable, err)
+		return fmt.Errorf("%w: %w", ErrTLSUnusable, timeless(err))
 	}
 	for _, name := range names {
 		if err := pair.Leaf.VerifyHostname(name); err != nil {
@@ -76,4 +76,14 @@ func CheckTLS(secret *corev1.Secret, names []string, now time.Time) error {
 		}
 	}
 	return nil
+}
+
+// timeless is an error of a verification without the time of now, which would make it another trouble with every look.
+func timeless(err error) error {
+	invalid, is := errors.AsType[x509.CertificateInvalidError](err)
+	if !is || invalid.Reason != x509.Expired || invalid.Cert == nil {
+		return err
+	}
+	return fmt.Errorf("%s is valid from %s to %s, and not now by the operator's clock", invalid.Cert.Subject,
+		invalid.Cert.NotBefore.UTC().Format(time.RFC3339), invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
 }

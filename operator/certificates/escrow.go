@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/chain"
 	"github.com/mysql-mfg/mfg/operator/certs"
 )
 
@@ -133,7 +134,7 @@ func (e *Escrow) look(ctx context.Context) error {
 	if p.serverHeld == nil {
 		return errNotYet
 	}
-	certificate, err := tls.X509KeyPair(p.serverHeld.Data[certs.KeyServer], p.serverHeld.Data[certs.KeyServerKey])
+	certificate, err := chain.Pair(p.serverHeld.Data[certs.KeyServer], p.serverHeld.Data[certs.KeyServerKey])
 	if err != nil {
 		return errors.New("secret " + EscrowCertificate + " holds no certificate with its key; delete it, and another is made")
 	}

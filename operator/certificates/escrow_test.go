@@ -5,9 +5,14 @@ package certificates
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"log/slog"
+	"math/big"
 	"strings"
 	"sync"
 	"testing"
@@ -191,5 +196,45 @@ func TestTheListenerIsLookedAfterUntilTheEnd(t *testing.T) {
 	}
 	if e.NeedLeaderElection() {
 		t.Error("who does not lead shows nothing")
+	}
+}
+
+// TestAnAuthorityThatCannotSignIsTold, and no certificate after the other is written, of which none is good.
+func TestAnAuthorityThatCannotSignIsTold(t *testing.T) {
+	e, c, log := newEscrow(t, true, nil)
+	if err := e.look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	held := secret(t, c, EscrowAuthority)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(7), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(certs.AuthorityLife), IsCA: true,
+		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, PermittedDNSDomainsCritical: true, PermittedDNSDomains: []string{"elsewhere.example"},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	held.Data[certs.KeyAuthority] = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	held.Data[certs.KeyPrivate] = pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
+	if err := c.Update(t.Context(), held); err != nil {
+		t.Fatal(err)
+	}
+	before := secret(t, c, EscrowCertificate).ResourceVersion
+	if err := e.look(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if after := secret(t, c, EscrowCertificate).ResourceVersion; after != before {
+		t.Errorf("written at %s, and at %s before", after, before)
+	}
+	if !strings.Contains(log.String(), "delete its Secret") {
+		t.Error("nobody is told:", log)
 	}
 }

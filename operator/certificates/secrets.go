@@ -90,6 +90,10 @@ func (p *pair) keep(ctx context.Context, state certs.State, tell func(certs.Deci
 			return d, nil
 		}
 		data, err := state.Carry(d, rand.Reader)
+		if errors.Is(err, certs.ErrUseless) {
+			d.Step, d.Broken = certs.Nothing, err.Error()
+			return d, nil
+		}
 		if err != nil {
 			return d, fmt.Errorf("%s: %w", d.Step, err)
 		}

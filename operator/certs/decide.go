@@ -109,7 +109,11 @@ func Decide(s State) Decision {
 		d.ServerEnds, d.ServerRenews = server.NotAfter, Renews(server)
 	}
 	d.Done = s.done(a)
-	if !s.Now.Before(a.now.cert.NotAfter) {
+	early := s.Now.Before(a.now.cert.NotBefore)
+	if early && s.isShown() {
+		return d // it is good by the clocks of all sites: it is this one that is behind
+	}
+	if early || !s.Now.Before(a.now.cert.NotAfter) {
 		// What it signs is good for nothing.
 		d.Step = PrepareAuthority
 		if a.next != nil {
@@ -202,6 +206,12 @@ func (s State) wantsNext(a authority) bool {
 		return false // one after the other
 	}
 	return ordered || s.Now.Add(AuthorityRest).After(a.now.cert.NotAfter)
+}
+
+// isShown is true if MySQL of every site has taken what is in the Secret: sidecars offer it nothing whose time has not come by their clocks.
+func (s State) isShown() bool {
+	return len(s.Sites) > 0 && len(s.behind(func(site Site) string { return site.Bundle }, KeyBundle)) == 0 &&
+		len(s.behind(func(site Site) string { return site.Current }, KeyServer)) == 0
 }
 
 // renewal says why the server certificate is made again; empty if it is not.

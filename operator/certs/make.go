@@ -9,6 +9,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/hex"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -19,6 +20,9 @@ import (
 
 // serialBytes is how long a serial number is: more than enough to never meet again, and below the 20 that a certificate may have.
 const serialBytes = 16
+
+// ErrUseless means that the authority makes no certificate that would be believed, whatever is tried.
+var ErrUseless = errors.New("no certificate that this authority signs is good for the group")
 
 // Carry returns what the Secret of a step holds once the step is carried out. Randomness comes from the caller.
 func (s State) Carry(d Decision, random io.Reader) (map[string][]byte, error) {
@@ -143,6 +147,12 @@ func (s State) issue(random io.Reader) (map[string][]byte, error) {
 	out := map[string][]byte{KeyBundle: a.bundle(s.Now)}
 	if out[KeyServer], out[KeyServerKey], err = sign(random, template, a.now, private); err != nil {
 		return nil, err
+	}
+	// Written, it would be made again at once, and without end.
+	made := s
+	made.Server = out
+	if _, wrong := readServer(made, a); wrong != "" {
+		return nil, fmt.Errorf("%w: %s", ErrUseless, wrong)
 	}
 	if order := s.Server[KeyOrder]; len(order) > 0 {
 		out[KeyOrder] = order

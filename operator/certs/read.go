@@ -5,7 +5,6 @@ package certs
 import (
 	"bytes"
 	"crypto/ecdsa"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -51,7 +50,7 @@ func readAuthority(data map[string][]byte) (authority, error) {
 }
 
 func readSigner(cert, key []byte) (*signer, error) {
-	pair, err := tls.X509KeyPair(cert, key)
+	pair, err := chain.Pair(cert, key)
 	if err != nil {
 		// Never with the error's own words: they might quote what a person put there.
 		return nil, fmt.Errorf("%s and %s are no pair of a certificate and its key", KeyAuthority, KeyPrivate)
@@ -101,7 +100,7 @@ func readServer(s State, a authority) (*x509.Certificate, string) {
 	if s.Server == nil {
 		return nil, "there is none"
 	}
-	pair, err := tls.X509KeyPair(s.Server[KeyServer], s.Server[KeyServerKey])
+	pair, err := chain.Pair(s.Server[KeyServer], s.Server[KeyServerKey])
 	if err != nil {
 		return nil, "what is there is no certificate with its key"
 	}
@@ -115,6 +114,9 @@ func readServer(s State, a authority) (*x509.Certificate, string) {
 		roots.AddCert(c)
 	}
 	if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: s.Now}); err != nil {
+		if s.Now.Before(pair.Leaf.NotBefore) {
+			return pair.Leaf, "its time has not come"
+		}
 		if invalid, _ := errors.AsType[x509.CertificateInvalidError](err); invalid.Reason == x509.Expired {
 			return pair.Leaf, "its time is over"
 		}

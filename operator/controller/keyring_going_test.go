@@ -285,3 +285,33 @@ func TestRemovalWaitsForAKeyringInAPodAlone(t *testing.T) {
 		}
 	})
 }
+
+// I9: an operator that was away when the group was deleted, or whose clock is ahead of the API server's, has not waited for anything yet.
+func TestDeletionThatIsSeenLateWaitsAllTheSame(t *testing.T) {
+	w := rotatedWorld(t)
+	group := w.group()
+	group.DeletionTimestamp = new(metav1.NewTime(time.Now().Add(-time.Hour)))
+	if waits, err := w.r.encryption.AwaitEscrow(w.ctx, group); err != nil || !waits {
+		t.Fatalf("the keyring goes with the pod: waits %t, %v, events %v", waits, err, w.said.List)
+	}
+	group.Spec.EncryptionAtRest.Keyring.EscrowTimeoutSeconds = 0
+	if waits, err := w.r.encryption.AwaitEscrow(w.ctx, group); err != nil || waits {
+		t.Errorf("it never ends: waits %t, %v", waits, err)
+	}
+}
+
+// What disappears when nobody looks at phases any more is missing all the same.
+func TestDeletionWaitsForASecretThatDisappearsDuringIt(t *testing.T) {
+	w := sealedWorld(t)
+	w.must(w.c.Delete(w.ctx, secret("c", 1, "one")))
+	w.escrowSeen()
+	w.end()
+	if w.deleted() {
+		t.Fatalf("the only copy goes with the pod: events %v", w.said.List)
+	}
+	w.must(w.c.Create(w.ctx, secret("c", 1, "one")))
+	w.escrowSeen()
+	if w.reconcile(); !w.deleted() {
+		t.Errorf("it is back: events %v", w.said.List)
+	}
+}

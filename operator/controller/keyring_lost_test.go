@@ -14,6 +14,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
@@ -141,5 +142,27 @@ func TestI14SilenceIsNoLoss(t *testing.T) {
 	w.rest()
 	if w.said.Count(v1alpha1.ReasonKeyringLost) != 1 || w.keyring("c").Work != v1alpha1.KeyringClone || w.deployments()["c"] == before {
 		t.Errorf("not cloned anew: %+v", w.keyring("c"))
+	}
+}
+
+// I17: what was read of a sealed site's escrow minutes ago proves nothing when its pod is to be replaced: of a Secret that lost its labels
+// before it was deleted no watch tells.
+func TestAnUpdateLooksForTheEscrowBeforeItReplacesAPodI17(t *testing.T) {
+	w := sealedWorld(t)
+	w.must(w.c.Delete(w.ctx, secret("c", 1, "one")))
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
+	before := w.deployments()["c"]
+	if again := w.reconcile(); w.deployments()["c"] != before {
+		t.Error("I17: the pod with the only copy is replaced")
+	} else if again == 0 || again > scope.WhenMoving {
+		t.Errorf("looked at again in %s", again)
+	}
+	if w.reconcile(); w.keyring("c").Phase != v1alpha1.KeyringFailed {
+		t.Errorf("nobody has noticed: %+v", w.keyring("c"))
+	}
+	w.must(w.c.Create(w.ctx, secret("c", 1, "one")))
+	w.escrowSeen()
+	if w.reconcile(); w.keyring("c").Phase != v1alpha1.KeyringSealed {
+		t.Errorf("it is back: %+v", w.keyring("c"))
 	}
 }

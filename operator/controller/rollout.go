@@ -54,6 +54,10 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope.Scope) error {
 			continue
 		}
 		if d.Update == site.Name {
+			if gone, err := r.encryption.EscrowIsGone(ctx, s, site.Name); err != nil || gone {
+				s.Again = min(s.Again, scope.WhenMoving) // the next look keeps the pod, and says why
+				return err
+			}
 			r.base.Say(s, site.Name, eventSiteUpdating,
 				fmt.Sprintf("The pod of site %s is replaced (%s, template %s)", site.Name, d.Reason, scope.SpecHash(want[site.Name])))
 		}

@@ -4,7 +4,6 @@ package controller
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/chain"
 	"github.com/mysql-mfg/mfg/operator/apply"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/scope"
@@ -53,7 +53,7 @@ func whyNotMeant(secret *corev1.Secret, group *v1alpha1.MysqlFailoverGroup) stri
 
 // foreignName is a name in the certificate that does not belong to the group; empty if there is none.
 func foreignName(secret *corev1.Secret, group *v1alpha1.MysqlFailoverGroup) string {
-	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+	pair, err := chain.Pair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 	if err != nil {
 		return "what cannot be read"
 	}

@@ -67,6 +67,20 @@ func (r *Encryption) Keep(ctx context.Context, s *scope.Scope) error {
 	return nil
 }
 
+// EscrowIsGone is true if what a pod that is about to be replaced is sealed with is not in escrow any more: its memory has the only copy then.
+// It is read this very moment, since what Keep stood on may be minutes old, and of a Secret that lost its labels first no watch tells (I17).
+func (r *Encryption) EscrowIsGone(ctx context.Context, s *scope.Scope, name string) (bool, error) {
+	if r.Escrow == nil || !scope.Encrypted(s.Group) {
+		return false, nil
+	}
+	r.escrows.forget(s.SiteKey(name))
+	site, err := r.Site(ctx, s, name)
+	if err != nil {
+		return false, fmt.Errorf("look at the keyring of %s: %w", name, err)
+	}
+	return keyring.EscrowIsGone(site), nil
+}
+
 // keepTrust has the pods that push keyrings believe the endpoint when its authority is replaced. A sealed one asks for nothing.
 func (r *Encryption) keepTrust(ctx context.Context, s *scope.Scope) error {
 	if r.KeepTrust == nil {

@@ -55,6 +55,9 @@ func (r *Encryption) inPodAlone(ctx context.Context, s *scope.Scope, name string
 	}
 	// One that has just been cloned has no mark yet, and a group of the same name would start it from what is in escrow.
 	site.Provisioned = true
+	if keyring.EscrowIsGone(site) {
+		site.Status.Phase = v1alpha1.KeyringFailed // of a group that is being deleted nobody decides on phases any more
+	}
 	// Keys that were made in this very pod keep it until it is sealed with them, since the next pod must start from them. Here there is no
 	// next one: it is enough that they are in escrow.
 	site.Status.Rotated = false
@@ -74,8 +77,10 @@ func (r *Encryption) inPodAlone(ctx context.Context, s *scope.Scope, name string
 // its pod. The poll loop goes on meanwhile: it vouches for the pods that push keyrings, and hears what they have.
 func (r *Encryption) AwaitEscrow(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (bool, error) {
 	s := r.Port.NewScope(group)
+	// Not since the deletion was ordered: who was away then, or has another clock than the API server, would have waited for nothing (I9).
+	left := escrowPatience(group) - r.Waits.SinceFirst(s, waitForKeyrings)
 	alone, err := r.allInPodAlone(ctx, s)
-	if s.Now.Sub(group.DeletionTimestamp.Time) >= escrowPatience(group) {
+	if left <= 0 {
 		for _, site := range scope.Sorted(alone) {
 			r.leaveBehind(s, site, alone[site])
 		}
@@ -92,7 +97,7 @@ func (r *Encryption) AwaitEscrow(ctx context.Context, group *v1alpha1.MysqlFailo
 			lines = append(lines, site+": "+alone[site])
 		}
 		r.Recorder.Emit(group, nil, eventDeletionWaits, "The volumes stay, and the keyring of %s is not known to be in escrow yet: the deletion waits for it, until %s "+
-			"at the latest (%s)", names, group.DeletionTimestamp.Add(escrowPatience(group)).UTC().Format(time.RFC3339), strings.Join(lines, "; "))
+			"at the latest (%s)", names, s.Now.Add(left).UTC().Format(time.RFC3339), strings.Join(lines, "; "))
 	}
 	log.FromContext(ctx).Info("the deletion waits for keyrings", "sites", alone)
 	return true, nil
@@ -124,6 +129,9 @@ func (r *Encryption) RefusesSecrets(ctx context.Context, group *v1alpha1.MysqlFa
 	err := r.Client.Create(ctx, probe, client.DryRunAll, client.FieldOwner(v1alpha1.ManagerController))
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err)
 }
+
+// waitForKeyrings names how long a group that is being deleted has been kept.
+const waitForKeyrings = "keyrings"
 
 // WaitForKeyring names how long a site that left the specification has been kept.
 func WaitForKeyring(site string) string { return "keyring of " + site }

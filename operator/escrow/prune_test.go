@@ -44,13 +44,18 @@ func TestPruneNeverTakesWhatIsInUse(t *testing.T) {
 		reason string
 		also   []client.Object
 		status string
-		name   string
-		want   error
-		gone   bool
+		// version and seed are the numbers in status.
+		version, seed int64
+		name          string
+		want          error
+		gone          bool
 	}{
-		"Superseded": {reason: "nobody needs it", name: second, gone: true},
-		"Newest":     {reason: "its number would be given again", name: third, want: ErrInUse},
-		"Sealed":     {reason: "status names it", status: second, name: second, want: ErrInUse},
+		"Superseded":      {reason: "nobody needs it", name: second, gone: true},
+		"Newest":          {reason: "its number would be given again", name: third, want: ErrInUse},
+		"Sealed":          {reason: "status names it", status: second, name: second, want: ErrInUse},
+		"RolledBack":      {reason: "the site can be rolled forward to it", version: 1, name: second, want: ErrInUse},
+		"OlderThanSealed": {reason: "it is superseded", version: 3, name: second, gone: true},
+		"Seed":            {reason: "a pod that is about to be made starts from it", version: 3, seed: 2, name: second, want: ErrInUse},
 		"Deployment": {reason: "a pod would not start", name: second, want: ErrInUse, also: []client.Object{&appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "mysql-orders-paris"},
 			Spec:       appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: template(second, false)}},
@@ -69,7 +74,9 @@ func TestPruneNeverTakesWhatIsInUse(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, append(tc.also, version("paris", 2, one("02")), version("paris", 3, one("03")))...)
-			w.status("paris", func(s *v1alpha1.SiteKeyringStatus) { s.KeyringSecret = tc.status })
+			w.status("paris", func(s *v1alpha1.SiteKeyringStatus) {
+				s.KeyringSecret, s.KeyringVersion, s.SeedVersion = tc.status, tc.version, tc.seed
+			})
 			// w.group is what was read before the status changed.
 			if err := w.store.Prune(t.Context(), w.group, "paris", tc.name); !errors.Is(err, tc.want) {
 				t.Errorf("%s: %v, want %v", tc.reason, err, tc.want)

@@ -20,8 +20,8 @@ import (
 const (
 	// maxTries bounds how often a number is chosen anew because somebody else took it.
 	maxTries = 8
-	// maxVersions bounds what one site can fill the API server's store with; far above retainVersions, which is 50 at most.
-	maxVersions = 100
+	// maxVersions bounds what one site can fill the API server's store with.
+	maxVersions = wire.MaxKeyringVersions
 )
 
 // Pods says which pod the operator takes for a site's; false while this process does not look after the group.

@@ -134,8 +134,8 @@ func (s *Store) read(ctx context.Context, namespace, name string) (*corev1.Secre
 }
 
 // Prune deletes one version, named by its Secret. Which ones are superfluous is decided elsewhere; what is refused here is
-// refused whatever was decided: the version that the site is sealed with, by status, by its Deployment or by any of its pods
-// (I17), and the newest one, because its number would be given again.
+// refused whatever was decided: the version that the site is sealed with, by status, by its Deployment or by any of its pods, what is newer
+// than that, and what the site is unsealed from (I17), and the newest one, because its number would be given again.
 func (s *Store) Prune(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site, name string) error {
 	versions, err := s.Versions(ctx, group.Namespace, group.Name, site)
 	if err != nil {
@@ -164,8 +164,16 @@ func (s *Store) unused(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, 
 	if err := s.live.Get(ctx, client.ObjectKeyFromObject(group), now); err != nil {
 		return fmt.Errorf("read group: %w", err)
 	}
-	if status, _ := statusOf(now, site); status.KeyringSecret == name {
+	status, _ := statusOf(now, site)
+	number, _ := numberOf(group.Name, site, name)
+	switch {
+	case status.KeyringSecret == name:
 		return fmt.Errorf("status names it: %w", ErrInUse)
+	case status.KeyringVersion > 0 && number > status.KeyringVersion:
+		// Decided on what a cache showed, before a person rolled the site back: it is what the site can be rolled forward to.
+		return fmt.Errorf("it is newer than the one that status names: %w", ErrInUse)
+	case status.SeedVersion > 0 && number == status.SeedVersion:
+		return fmt.Errorf("the site is unsealed from it: %w", ErrInUse)
 	}
 	deployment := &appsv1.Deployment{}
 	err := s.live.Get(ctx, client.ObjectKey{Namespace: group.Namespace, Name: v1alpha1.SiteName(group.Name, site)}, deployment)

@@ -106,6 +106,28 @@ func TestARotationIsRefusedBeforeTheKeyringIsFullI16(t *testing.T) {
 	}
 }
 
+// I16: nor are master keys made for which the escrow has no number left: tries that end half-way make a version each, and anybody may have
+// put some there.
+func TestARotationIsRefusedBeforeTheEscrowIsFullI16(t *testing.T) {
+	many := func(n int64) change {
+		return func(_ *Group, s *Site) {
+			for i := int64(len(s.Versions)) + 1; i <= n; i++ {
+				s.Versions = append(s.Versions, ver(i))
+			}
+		}
+	}
+	decideAll(t, map[string]transition{
+		"room":           {"", sealed, []change{many(manyVersions - 1), rotate("b")}, pending, "", nil},
+		"no room":        {"the new keys would be in the pod alone", sealed, []change{many(manyVersions), rotate("b")}, stays, EventRotationRefused, has[Answer]},
+		"another try":    {"", unsealed, []change{unsealedFor(rot, digest("3")), stage(rotatingStage), rotate("b"), many(manyVersions - 1)}, stays, "", has[Rotate]},
+		"no other tries": {"each makes another version", unsealed, []change{unsealedFor(rot, digest("3")), stage(rotatingStage), rotate("b"), many(manyVersions)}, stays, "", not(has[Rotate])},
+	})
+	g, s := at(sealed, many(manyVersions))
+	if reason, why := refusal(g, s); reason != "KeyringFull" || !strings.Contains(why, "allow-deletion") {
+		t.Errorf("%q names no way out", why)
+	}
+}
+
 // A round begins with nothing of the one before, and leaves nothing.
 func TestRoundsLeaveNothing(t *testing.T) {
 	decideAll(t, map[string]transition{

@@ -19,6 +19,13 @@ func isMissing(_ Group, s Site) bool {
 	return true
 }
 
+// EscrowIsGone is true of a site that is made sealed, or is about to be, and whose escrow Secret is gone or is not what was stored. Its phase
+// says so only once it was decided on.
+func EscrowIsGone(s Site) bool {
+	_, have := s.current()
+	return !have && s.Status.KeyringSecret != "" && s.Status.Phase != none && !written(s.Status)
+}
+
 // isMissingBefore: the pod that is there was made sealed, so its memory has what is gone.
 func isMissingBefore(_ Group, s Site) bool {
 	_, have := s.current()

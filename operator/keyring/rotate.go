@@ -22,6 +22,7 @@ var refusals = []struct {
 	{v1alpha1.AnswerRoleMoving, roleIsMoving},
 	{v1alpha1.AnswerKeyringNotSealed, isNotSealed},
 	{v1alpha1.AnswerKeyringFull, isNearlyFull},
+	{v1alpha1.AnswerKeyringFull, hasManyVersions},
 	{v1alpha1.AnswerSiteWithoutData, holdsNoData},
 	{v1alpha1.AnswerSiteDiverged, hasDiverged},
 	{v1alpha1.AnswerSiteNotFollowing, doesNotFollow},
@@ -40,6 +41,20 @@ func isNearlyFull(_ Group, s Site) string {
 	}
 	return fmt.Sprintf("the keyring of %s has %d bytes, and at most %d go into escrow: give the site an empty volume (delete its volume claim and its pod), "+
 		"and it is cloned with a fresh keyring", s.Name, v.Size, wire.MaxKeyringFile)
+}
+
+// manyVersions leaves room for what tries that end half-way make: each new key is another version, and of a site that is not sealed none is
+// pruned.
+const manyVersions = wire.MaxKeyringVersions / 4 * 3
+
+// hasManyVersions: whoever may make Secrets may have put them there, or a person rolled the site back and never forward. What comes beyond
+// MaxKeyringVersions goes into no escrow.
+func hasManyVersions(_ Group, s Site) string {
+	if len(s.Versions) < manyVersions {
+		return ""
+	}
+	return fmt.Sprintf("%d versions of the keyring of %s are in escrow, and no more than %d may be: label those %s=true that neither status nor a pod names, and delete them",
+		len(s.Versions), s.Name, wire.MaxKeyringVersions, v1alpha1.LabelAllowDeletion)
 }
 
 // isActivePrimary: I20. What a rotation that goes wrong destroys on a replica, the active site still has.
@@ -160,6 +175,8 @@ func notYet(g Group, s Site) string {
 		return "it is being worked on"
 	case s.Diverged:
 		return "it has, or may have, transactions that nobody else has"
+	case len(s.Versions) >= manyVersions:
+		return hasManyVersions(g, s)
 	case !s.Pod.Current, r == nil, r.Sealed:
 		return "its pod is to be replaced by an unsealed one"
 	case !s.Pod.Settled:

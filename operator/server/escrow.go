@@ -54,9 +54,10 @@ type Escrow struct {
 	limits escrowLimits
 	door   *door.Door
 
-	mu    sync.Mutex
-	total int
-	from  map[string]int
+	mu sync.Mutex
+	// places are the pushes that are on their way, oldest first, and from how many of them each address has.
+	places []*place
+	from   map[string]int
 }
 
 // NewEscrow makes the listener's handler. A nil log drops what it says.
@@ -97,13 +98,16 @@ func (e *Escrow) push(w http.ResponseWriter, r *http.Request) {
 		e.refuse(w, wire.ErrUnauthorized)
 		return
 	}
-	leave, ok := e.enter(r.RemoteAddr)
+	here, ok := e.enter(r.RemoteAddr, func() { _ = http.NewResponseController(w).SetReadDeadline(time.Now()) })
 	if !ok {
 		e.refuse(w, errTooMany)
 		return
 	}
-	defer leave()
+	defer here.leave()
 	push, err := readPush(w, r)
+	if !here.read() {
+		err = errTooMany
+	}
 	if err != nil {
 		e.refuse(w, err)
 		return
@@ -137,29 +141,6 @@ func bearer(h http.Header) (string, bool) {
 	}
 	scheme, token, _ := strings.Cut(values[0], " ")
 	return token, strings.EqualFold(scheme, "Bearer") && token != ""
-}
-
-// enter takes a place for a request, and returns how to leave it.
-func (e *Escrow) enter(remote string) (func(), bool) {
-	host, _, err := net.SplitHostPort(remote)
-	if err != nil {
-		host = remote
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.total >= e.limits.requests || e.from[host] >= e.limits.perAddress {
-		return nil, false
-	}
-	e.total++
-	e.from[host]++
-	return func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.total--
-		if e.from[host]--; e.from[host] == 0 {
-			delete(e.from, host)
-		}
-	}, true
 }
 
 // Refusals of the listener itself.

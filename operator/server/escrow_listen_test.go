@@ -3,13 +3,17 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -108,24 +112,95 @@ func TestEscrowWaitsForItsCertificate(t *testing.T) {
 // One address cannot take every place, and all together cannot take more than there are.
 func TestEscrowIsBounded(t *testing.T) {
 	e := newEscrow(nil, nil, escrowLimits{requests: 3, perAddress: 2})
-	var leave []func()
+	var places []*place
 	for _, step := range []struct {
 		from string
 		want bool
 	}{{"10.0.0.1:1", true}, {"10.0.0.1:2", true}, {"10.0.0.1:3", false}, {"[fd00::1]:1", true}, {"10.0.0.2:1", false}} {
-		out, ok := e.enter(step.from)
+		for _, in := range places {
+			in.read() // whose body is there stays
+		}
+		in, ok := e.enter(step.from, func() { t.Error("somebody had to make room") })
 		if ok != step.want {
 			t.Errorf("%s: %v", step.from, ok)
 		}
 		if ok {
-			leave = append(leave, out)
+			places = append(places, in)
 		}
 	}
-	for _, out := range leave {
-		out()
+	for _, in := range places {
+		in.leave()
 	}
-	if e.total != 0 || len(e.from) != 0 {
-		t.Errorf("left behind: %d %v", e.total, e.from)
+	if len(e.places) != 0 || len(e.from) != 0 {
+		t.Errorf("left behind: %d %v", len(e.places), e.from)
+	}
+}
+
+// A few strangers who send slowly, without any token that is good, keep no site out.
+func TestSlowStrangersMakeRoom(t *testing.T) {
+	e := newEscrow(failing{nil}, nil, escrowLimits{requests: 4, perAddress: 2, put: time.Second})
+	var ended []int
+	var places []*place
+	for i, from := range []string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.2:1", "10.0.0.2:2"} {
+		p, ok := e.enter(from, func() { ended = append(ended, i) })
+		if places = append(places, p); !ok {
+			t.Fatal(from, "is refused")
+		}
+	}
+	places[0].read()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, wire.PathKeyringEscrow, bytes.NewReader(bodyOf(t, keyring, nil)))
+	r.Header.Set("Authorization", "Bearer x")
+	r.RemoteAddr = "10.0.0.3:1"
+	w := httptest.NewRecorder()
+	if e.ServeHTTP(w, r); w.Code != http.StatusOK {
+		t.Errorf("the site is refused: %d %s", w.Code, w.Body)
+	}
+	if !slices.Equal(ended, []int{1}) {
+		t.Errorf("%v had to make room, and not the oldest that is still read", ended)
+	}
+	if places[1].read() || !places[2].read() {
+		t.Error("who made room goes on, or who did not ends")
+	}
+	for _, p := range places {
+		p.leave()
+	}
+	if len(e.places) != 0 || len(e.from) != 0 {
+		t.Errorf("left behind: %d %v", len(e.places), e.from)
+	}
+}
+
+// Who has to make room is told so at once: its body is read no further.
+func TestWhoMakesRoomIsAnswered(t *testing.T) {
+	l := testLimits()
+	l.requests, l.perAddress = 2, 2
+	v := newVault(t, l)
+	raw := request(v.tokens["paris"], bodyOf(t, keyring, nil))
+	var slow []net.Conn
+	for range 2 {
+		c, err := v.dial(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		if _, err := io.WriteString(c, raw[:len(raw)-1]); err != nil {
+			t.Fatal(err)
+		}
+		slow = append(slow, c)
+		v.eventually("a place is taken", func() bool {
+			v.escrow.mu.Lock()
+			defer v.escrow.mu.Unlock()
+			return len(v.escrow.places) == len(slow)
+		})
+	}
+	if err := slow[0].SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if _, ok := v.escrow.enter("10.0.0.1:1", nil); !ok {
+		t.Fatal("the site is refused")
+	}
+	if got := v.read(slow[0]); got.code != 503 || got.reason != wire.ReasonTooManyClients || time.Since(began) > l.read {
+		t.Errorf("after %s: %d %s", time.Since(began), got.code, got.body)
 	}
 }
 
@@ -145,7 +220,7 @@ func TestEscrowIsBusy(t *testing.T) {
 	v.eventually("a place is taken", func() bool {
 		v.escrow.mu.Lock()
 		defer v.escrow.mu.Unlock()
-		return v.escrow.total == 1
+		return len(v.escrow.places) == 1
 	})
 	got := v.send(raw, false)
 	if got.code != 503 || got.reason != wire.ReasonTooManyClients || got.header.Get("Retry-After") == "" {

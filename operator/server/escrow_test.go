@@ -221,12 +221,12 @@ func TestAPlaceIsGivenBack(t *testing.T) {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	}
-	if e.total != 0 || len(e.from) != 0 {
-		t.Errorf("left behind: %d %v", e.total, e.from)
+	if len(e.places) != 0 || len(e.from) != 0 {
+		t.Errorf("left behind: %d %v", len(e.places), e.from)
 	}
 	two := newEscrow(nil, nil, escrowLimits{requests: 3, perAddress: 1})
 	for _, remote := range []string{"one", "another"} {
-		if _, ok := two.enter(remote); !ok {
+		if _, ok := two.enter(remote, nil); !ok {
 			t.Errorf("%s has no share of its own", remote)
 		}
 	}

@@ -180,8 +180,15 @@ func decode(secret *corev1.Secret) (Key, error) {
 	return key, nil
 }
 
+// mostText is far more than a key of ours has. One of another kind may take minutes to read, and who may make Secrets beside a group may have
+// put it there.
+const mostText = 4 << 10
+
 // Parse reads a private key, PEM.
 func Parse(text []byte) (ed25519.PrivateKey, error) {
+	if len(text) > mostText {
+		return nil, ErrIncomplete
+	}
 	block, _ := pem.Decode(text)
 	if block == nil {
 		return nil, ErrIncomplete

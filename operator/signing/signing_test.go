@@ -3,7 +3,11 @@
 package signing_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -157,4 +161,23 @@ func brokenFor[L client.ObjectList](list client.ObjectList) error {
 		return errors.New("away")
 	}
 	return nil
+}
+
+// TestNoKeyIsReadThatTakesMinutes: who may make Secrets beside a group may put one of RSA under the name of the former key, as long as a Secret holds.
+func TestNoKeyIsReadThatTakesMinutes(t *testing.T) {
+	_, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
+	if got, err := signing.Parse(text); err != nil || !got.Equal(private) {
+		t.Errorf("our own: %v", err)
+	}
+	if _, err := signing.Parse(append(text, bytes.Repeat([]byte("\n"), 8<<10)...)); !errors.Is(err, signing.ErrIncomplete) {
+		t.Errorf("a file that is too long is read: %v", err)
+	}
 }

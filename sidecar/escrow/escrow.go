@@ -77,6 +77,8 @@ type Agent struct {
 
 	// saving is held while the record is changed, which takes longer than mu may be held.
 	saving sync.Mutex
+	// unsaved is why it could not be changed, as it was logged last. It belongs to who holds saving.
+	unsaved string
 
 	mu     sync.Mutex
 	report wire.KeyringReport
@@ -203,6 +205,7 @@ func (a *Agent) round(ctx context.Context) time.Duration {
 var (
 	errUnsettled = errors.New("the keyring is being written")
 	errNotListed = errors.New("MySQL has not said which keys it holds")
+	errNotNoted  = errors.New("the operator has the keyring, but that cannot be noted on the data volume, and does not count before: make room there, or see the sidecar's log")
 	errNoToken   = errors.New("the keyring is not in escrow, and this pod has no token for the operator")
 )
 
@@ -266,9 +269,13 @@ func (a *Agent) update(change func(*Record)) bool {
 		return true
 	}
 	if err := a.Record.Save(next); err != nil {
-		a.Log.Error("the record of the keyring cannot be written to the data volume", "error", err)
+		if text := err.Error(); text != a.unsaved {
+			a.unsaved = text
+			a.Log.Error("the record of the keyring cannot be written to the data volume", "error", err)
+		}
 		return false
 	}
+	a.unsaved = ""
 	a.mu.Lock()
 	a.record = next
 	a.report.EscrowedDigest, a.report.EscrowedVersion = next.Escrowed, next.Version
@@ -346,6 +353,10 @@ func (a *Agent) push(ctx context.Context, look Look) time.Duration {
 	if err == nil && stored.Digest != look.Digest {
 		err = errors.New("escrow keyring: the operator stored another one")
 	}
+	// On the volume before it is reported: who hears of it may open the site, and bootstrap must never wipe that.
+	if err == nil && !a.update(func(r *Record) { r.Escrowed, r.Version = stored.Digest, stored.Version }) {
+		err = errNotNoted
+	}
 	if err != nil {
 		a.pause = min(max(2*a.pause, pushPauseLeast), pushPauseMost)
 		a.nextPush = time.Now().Add(a.pause)
@@ -353,10 +364,7 @@ func (a *Agent) push(ctx context.Context, look Look) time.Duration {
 		return min(lookInterval, a.pause)
 	}
 	a.pushed, a.pushedAt, a.pause, a.nextPush = look.Digest, time.Now(), 0, time.Time{}
-	// On the volume before it is reported: who hears of it may open the site, and bootstrap must never wipe that.
-	if a.update(func(r *Record) { r.Escrowed, r.Version = stored.Digest, stored.Version }) {
-		a.Log.Info("the keyring is in escrow", "digest", stored.Digest, "version", stored.Version, "secret", stored.Secret)
-	}
+	a.Log.Info("the keyring is in escrow", "digest", stored.Digest, "version", stored.Version, "secret", stored.Secret)
 	a.seen(look, true, nil)
 	return lookInterval
 }

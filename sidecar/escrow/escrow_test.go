@@ -225,6 +225,34 @@ func TestEscrowIsDurableBeforeItIsReportedI16(t *testing.T) {
 	})
 }
 
+// A volume that takes no more writes is told as what it is, and no reason to push every two seconds.
+func TestWhatCannotBeNotedIsToldI16(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		blocked := filepath.Join(w.agent.Record.Dir, recordFile+".tmp")
+		if err := os.Mkdir(blocked, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		put(t, w.file, ring("k1"))
+		for began := time.Now(); time.Since(began) < 5*time.Minute; {
+			time.Sleep(w.agent.round(t.Context()))
+		}
+		if n, lines := len(w.pushes), strings.Count(w.log.String(), "\n"); n > 20 || lines > 5 {
+			t.Errorf("%d pushes and %d lines in five minutes:\n%s", n, lines, &w.log)
+		}
+		if got := w.agent.Report(); got.EscrowedDigest != "" || got.Trouble != errNotNoted.Error() {
+			t.Errorf("got %+v", got)
+		}
+		if err := os.Remove(blocked); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(pushPauseMost)
+		if got := w.round(); got.EscrowedDigest != got.Digest || got.Trouble != "" || w.record().Escrowed != got.Digest {
+			t.Errorf("once there is room: %+v", got)
+		}
+	})
+}
+
 // Which keyring the data needs is on the volume before the keyring is anywhere else, also half of one: if the pod is lost
 // now, the one before does not do. An empty one is never what data needs.
 func TestRemembersWhatTheDataNeeds(t *testing.T) {
