@@ -38,6 +38,9 @@ func TestBinlogsAreKeptAndPurged(t *testing.T) {
 		for rows.Next() {
 			n++
 		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
 		return n
 	}
 	had := logs()

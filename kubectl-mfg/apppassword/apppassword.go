@@ -277,16 +277,19 @@ func (op *Rotate) replace(ctx context.Context, env cli.Environment, c mysqlclien
 			fmt.Fprintf(env.ErrOut, "%6.1fs  %s\n", env.Now().Sub(began).Seconds(), words)
 		}
 	}
-	for steps := 0; ; {
+	for steps := 0; steps < stepsMost; {
 		w, err := op.read(ctx, c)
-		var s seen
-		if err == nil {
-			s, _, err = w.see(ctx, op.Without)
+		if err != nil {
+			return nil, op.left(err)
 		}
+		s, _, err := w.see(ctx, op.Without)
 		if err != nil {
 			return nil, op.left(err)
 		}
 		next, reason := rotation(s)
+		if next == refuse {
+			return nil, cli.Refused("refused: %s", reason.of(op.Group, op.Namespace))
+		}
 		if next == await {
 			say("waits: " + strings.Join(s.Behind, "; "))
 			if env.Now().Sub(began) > op.Timeout || !env.Wait(ctx, lookEvery) {
@@ -295,35 +298,34 @@ func (op *Rotate) replace(ctx context.Context, env cli.Environment, c mysqlclien
 			}
 			continue
 		}
-		if steps++; steps > stepsMost {
-			return nil, errors.New("others change this Secret or this account all the time: nothing was ended; try it again")
-		}
+		steps++
 		old := w.password()
-		switch next {
-		case prepare:
-			say("the new password is put into the Secret, where no application reads it")
-			_, err = w.write(ctx, func(data map[string][]byte) { data[v1alpha1.ApplicationNextPassword] = []byte(op.make()) })
-		case introduce:
-			say("the active site gives it to the account, beside the old one")
-			_, err = w.active.run(ctx, root, w.rootPassword, introduceStatements(w.user(), w.next())...)
-			if number(err) == numberNotFree {
-				err = nil // somebody else was faster, and what there is to do now is seen at the next look
-			}
-		case publish:
-			ok, err := w.write(ctx, w.publish)
-			if err != nil {
-				return nil, op.left(err)
-			}
-			if ok {
-				return ownLines(w.secret, old), nil
-			}
-		default:
-			return nil, op.left(cli.Refused("refused: %s", reason.of(op.Group, op.Namespace)))
-		}
+		ok, err := op.take(ctx, w, next, say)
 		if err != nil {
 			return nil, op.left(err)
 		}
+		if ok && next == publish {
+			return ownLines(w.secret, old), nil
+		}
 	}
+	return nil, errors.New("others change this Secret or this account all the time: nothing was ended; try it again")
+}
+
+// take takes one step. False says that somebody else was faster: what there is to do now is seen at the next look.
+func (op *Rotate) take(ctx context.Context, w *world, next step, say func(string)) (bool, error) {
+	if next == publish {
+		return w.write(ctx, w.publish)
+	}
+	if next == prepare {
+		say("the new password is put into the Secret, where no application reads it")
+		return w.write(ctx, func(data map[string][]byte) { data[v1alpha1.ApplicationNextPassword] = []byte(op.make()) })
+	}
+	say("the active site gives it to the account, beside the old one")
+	_, err := w.active.run(ctx, root, w.rootPassword, introduceStatements(w.user(), w.next())...)
+	if number(err) == numberNotFree {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func (op *Op) make() string {

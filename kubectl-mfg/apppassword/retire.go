@@ -26,10 +26,11 @@ func (op *Retire) Run(ctx context.Context, env cli.Environment, c mysqlclient.Cl
 		{Label: "Sessions", Text: fmt.Sprintf("%d on %s at the moment; they stay, but an application that has the old password cannot log in again", a.sessions, w.group.Status.ActiveSite)},
 	}
 	rep := op.Report("app-password retire", plan, nil)
-	switch next, reason := retirement(s); next {
-	case refuse:
+	next, reason := retirement(s)
+	if next == refuse {
 		return cli.ExitError, cli.Refused("refused: %s", reason.of(op.Group, op.Namespace))
-	case done:
+	}
+	if next == done {
 		rep.Outcome, rep.Message = cli.OutcomeDone, fmt.Sprintf("%s has the password in Secret %s and no other; nothing was changed", w.user(), w.secret.Name)
 		return op.Finish(env, rep)
 	}
@@ -44,7 +45,7 @@ func (op *Retire) Run(ctx context.Context, env cli.Environment, c mysqlclient.Cl
 	if w, s, _, err = op.seen(ctx, c); err != nil {
 		return cli.ExitError, err
 	}
-	if next, reason := retirement(s); next == refuse {
+	if next, reason = retirement(s); next == refuse {
 		return cli.ExitError, cli.Refused("refused: %s", reason.of(op.Group, op.Namespace))
 	}
 	if err := w.discard(ctx); err != nil {
