@@ -161,6 +161,7 @@ func TestWhatIsKnownOfRowsI7I9(t *testing.T) {
 		"the target alone does": {func(s *Snapshot) { lacks(s, 1); s.Sites[2].Role = v1alpha1.DROnly }, v1alpha1.ReasonTargetLost},
 		"c has not looked":      {func(s *Snapshot) { s.Sites[2].Sidecar.Report.Engines = nil }, v1alpha1.ReasonRowsMissing},
 		"c is silent":           {func(s *Snapshot) { s.Sites[2].Sidecar = Sidecar{} }, v1alpha1.ReasonTargetLost},
+		"I29: c is kept fenced": {func(s *Snapshot) { s.Sites[2].KeptFenced = true }, v1alpha1.ReasonKeptFenced},
 		"c is not in escrow":    {func(s *Snapshot) { s.Sites[2].Sidecar.Report.Keyring = factstest.Keyring("behind") }, v1alpha1.ReasonKeyringNotEscrowed},
 		"nor is the target":     {func(s *Snapshot) { s.Sites[1].Sidecar.Report.Keyring = factstest.Keyring("behind"); lacks(s, 2) }, v1alpha1.ReasonKeyringNotEscrowed},
 	} {

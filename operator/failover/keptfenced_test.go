@@ -122,6 +122,23 @@ func TestAKeptSiteThatMayNeverBeFirstHindersNothingI29(t *testing.T) {
 	}
 }
 
+// TestATargetIsClosedOnlyIfItSaysSoI29: one whose gate was passed may be open as long as it does not answer for itself. That a person keeps it fenced
+// closes nothing, so it is waited for, or replaced, like any silent site.
+func TestATargetIsClosedOnlyIfItSaysSoI29(t *testing.T) {
+	for name, silence := range map[string]func(*Site){
+		"its sidecar does not answer": func(a *Site) { a.Sidecar.Answered = false },
+		"its MySQL is down":           func(a *Site) { a.MySQL.Direct = false },
+	} {
+		s := factstest.World(Durable{Epoch: 4, ActiveSite: "a", Transition: &Transition{Kind: v1alpha1.FailoverEmergency, Step: v1alpha1.TransitionOpening, From: "b", To: "a",
+			StartedAt: factstest.Start, DetectedAt: factstest.Start, GatePassedAt: factstest.Start}}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
+		s.Sites[0].KeptFenced = true
+		silence(&s.Sites[0])
+		if d := Decide(s, Memory{}); d.Verdict != VerdictWait || d.Reason != v1alpha1.ReasonOpening || d.Status.ActiveSite != "a" {
+			t.Errorf("I29: %s: %s %s, active site %q: %s", name, d.Verdict, d.Reason, d.Status.ActiveSite, d.Message)
+		}
+	}
+}
+
 // TestAnActiveSiteThatRestartsIsAffectedOnlyIfKeptI29: that another site is kept fenced is no matter.
 func TestAnActiveSiteThatRestartsIsAffectedOnlyIfKeptI29(t *testing.T) {
 	s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
