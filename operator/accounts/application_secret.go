@@ -53,7 +53,7 @@ func ours(secret *corev1.Secret, key string) bool {
 		var fields struct {
 			Data map[string]json.RawMessage `json:"f:data"`
 		}
-		if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err != nil {
+		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
 			return false
 		}
 		if _, has := fields.Data["f:"+key]; !has {
