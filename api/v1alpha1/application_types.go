@@ -4,6 +4,8 @@ package v1alpha1
 
 import (
 	"fmt"
+	"net"
+	"net/url"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -69,4 +71,14 @@ const (
 	ApplicationPort     = "port"
 	ApplicationURI      = "uri"
 	ApplicationJDBC     = "jdbc-uri"
+	// ApplicationNextPassword is there only while the password is being replaced: applications have the other one.
+	ApplicationNextPassword = "next-password"
 )
+
+// ApplicationURIs is all that an application needs to log in, in one line, for clients of MySQL and for JDBC.
+func ApplicationURIs(user, password, host, port, database string) (uri, jdbc string) {
+	at := net.JoinHostPort(host, port)
+	uri = (&url.URL{Scheme: "mysql", User: url.UserPassword(user, password), Host: at, Path: "/" + database}).String()
+	jdbc = (&url.URL{Scheme: "jdbc:mysql", Host: at, Path: "/" + database, RawQuery: url.Values{"user": {user}, "password": {password}}.Encode()}).String()
+	return uri, jdbc
+}

@@ -89,13 +89,20 @@ const jobNameMax = 63
 // ScheduledBackup is the name of the MysqlBackup for one time of a schedule, the same each time that it is asked for, so that no time
 // is acted upon twice. Names that are too long are shortened, with a hash of the whole.
 func ScheduledBackup(group, profile string, at time.Time) string {
-	when := at.UTC().Format("20060102-1504")
-	name := group + "-" + profile + "-" + when
+	name := group + "-" + profile + "-" + at.UTC().Format(scheduledForm)
 	if len(name) <= backupNameMax {
 		return name
 	}
+	return ScheduledBackupApart(group, profile, at)
+}
+
+const scheduledForm = "20060102-1504"
+
+// ScheduledBackupApart is another name for the same, with a hash: profile b-c of group a and profile c of group a-b would give their backups one name.
+func ScheduledBackupApart(group, profile string, at time.Time) string {
+	when := at.UTC().Format(scheduledForm)
 	sum := sha256.Sum256([]byte(group + "/" + profile))
 	tail := "-" + hex.EncodeToString(sum[:4]) + "-" + when
 	head := group + "-" + profile
-	return strings.TrimRight(head[:backupNameMax-len(tail)], "-") + tail
+	return strings.TrimRight(head[:min(len(head), backupNameMax-len(tail))], "-") + tail
 }

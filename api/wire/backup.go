@@ -21,6 +21,7 @@ type BackupConfig struct {
 	Bucket           BackupBucket `json:"bucket"`
 	Backup           string       `json:"backup,omitempty"`
 	GroupUID         string       `json:"groupUID,omitempty"`
+	NotBefore        *time.Time   `json:"notBefore,omitempty"`
 	Profile          string       `json:"profile,omitempty"`
 	Site             string       `json:"site,omitempty"`
 	Epoch            int64        `json:"epoch,omitempty"`

@@ -35,7 +35,7 @@ type read struct {
 	to int64
 	// ended is true if the server went on to its next log: there will be no more of this one.
 	ended bool
-	// at is the time of its last event, in seconds; zero without any.
+	// at is the latest time of its events, in seconds, as the sessions had it that wrote them; zero without any.
 	at time.Time
 }
 

@@ -41,6 +41,8 @@ type Program struct {
 	archive *archive.Archive
 	server  server
 	ask     neighbours
+	// stateOf asks the server how it is.
+	stateOf func(ctx context.Context) (serverState, error)
 	// operator asks for the cutoff.
 	operator func(ctx context.Context) (wire.Cutoff, error)
 	board    *board
@@ -56,6 +58,7 @@ func New(c Config, log *slog.Logger) *Program {
 	asker := client.New(nil)
 	p := &Program{config: c, log: log, now: time.Now, server: server{c}, ask: asker, board: &board{}, nudged: make(chan struct{}, 1),
 		pruneEvery: 5 * time.Minute, sweepEvery: 6 * time.Hour, rate: rateMax, rateBeside: rateBeside}
+	p.stateOf = p.state
 	p.operator = func(ctx context.Context) (wire.Cutoff, error) {
 		return asker.Cutoff(ctx, c.OperatorURL, c.anchor, c.place.Namespace, c.place.Group)
 	}

@@ -87,11 +87,7 @@ func (w *work) upload(ctx context.Context, u upload) (ended bool, err error) {
 	content := u.counter.Content()
 	content.SeenAt = u.seen
 	if r.ended {
-		// What the server committed since is in its next log.
-		content.SeenAt = r.at
-		if last := time.UnixMicro(content.LastCommit); content.LastCommit > 0 && last.After(content.SeenAt) {
-			content.SeenAt = last
-		}
+		content.SeenAt = seenAt(content, r.at, w.p.now())
 	}
 	stalled.moved()
 	// I26: asked after the last byte was read, and before it counts.
@@ -111,6 +107,20 @@ func (w *work) upload(ctx context.Context, u upload) (ended bool, err error) {
 		s.UploadedBytes += l.Object.Bytes
 	})
 	return r.ended, nil
+}
+
+// seenAt is until when a log is archived that the server writes no more: what it committed since is in its next log. Only the times of commits are the
+// server's own. Those of events are the sessions', and anybody who may write may set them to anything (SET timestamp); they count only where there is no
+// commit. Nothing is believed of the future, be it by them or by a clock that was wrong for a while: the archive would seem to reach as far.
+func seenAt(c archive.Content, event, now time.Time) time.Time {
+	at := event
+	if c.LastCommit > 0 {
+		at = time.UnixMicro(c.LastCommit)
+	}
+	if at.After(now) {
+		return now
+	}
+	return at
 }
 
 // counted counts an upload that failed, unless it was ended.

@@ -5,11 +5,13 @@ package archiver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/archive"
+	"github.com/mysql-mfg/mfg/internal/bucket"
 )
 
 // work is what is done in one epoch of ours.
@@ -37,7 +39,7 @@ func (p *Program) takeOver(ctx context.Context, epoch int64) (*work, error) {
 	if err := p.archive.Claim(ctx, p.config.GroupUID, p.now()); err != nil {
 		return nil, err
 	}
-	st, err := p.state(ctx)
+	st, err := p.stateOf(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -49,6 +51,10 @@ func (p *Program) takeOver(ctx context.Context, epoch int64) (*work, error) {
 		return nil, err
 	}
 	w := &work{p: p, archive: p.archive, epoch: epoch, uuid: st.UUID}
+	if why := otherHistory(l, w.folder()); why != "" {
+		return nil, failf(Reason(bucket.Foreign), "the archive in %s is that of another group: %s; two histories are never mixed: move or remove its folder archive, "+
+			"or give the profile another prefix", p.archive.Location(), why)
+	}
 	w.ledger = newLedger(l, w.folder())
 	cutoff, err := w.learn(ctx)
 	if err != nil {
@@ -65,6 +71,23 @@ func (p *Program) takeOver(ctx context.Context, epoch int64) (*work, error) {
 	p.log.Info("archiving in an epoch", "epoch", epoch, "from", w.next, "files", len(l.Logs))
 	w.janitor = startJanitor(w)
 	return w, nil
+}
+
+// otherHistory is what in the archive cannot be of the history that a folder belongs to (I26); empty if there is nothing. Epochs only grow, and each has one
+// server. A group that was made again in the place of a lost one begins at the first once more: by its number, what the later ones of the other group
+// do not know would pass for lost.
+func otherHistory(l archive.Listing, ours archive.LogManifest) string {
+	for _, e := range l.Epochs {
+		if e.Epoch > ours.Epoch {
+			return fmt.Sprintf("it knows epoch %d, and this group is in epoch %d", e.Epoch, ours.Epoch)
+		}
+	}
+	for _, log := range slices.Concat(l.Logs, l.Replaced) {
+		if log.Epoch > ours.Epoch || log.Epoch == ours.Epoch && (log.Site != ours.Site || log.ServerUUID != ours.ServerUUID) {
+			return fmt.Sprintf("it holds %s of server %s, and this is epoch %d of site %s, server %s", log.Name(), log.ServerUUID, ours.Epoch, ours.Site, ours.ServerUUID)
+		}
+	}
+	return ""
 }
 
 // end ends what runs beside. It does not wait for it: what it uploads does not count any more.

@@ -23,8 +23,10 @@ type Config struct {
 	Bucket bucket.Config `json:"bucket"`
 	// Backup is the name of the MysqlBackup. Load onto a site takes the newest if it is empty.
 	Backup string `json:"backup,omitempty"`
-	// GroupUID is the UID of the MysqlFailoverGroup; it owns the place in the bucket.
+	// GroupUID is the UID of the MysqlFailoverGroup; it owns the place in the bucket. Delete and sweep touch no place of another, unless it is empty.
 	GroupUID string `json:"groupUID,omitempty"`
+	// NotBefore is when the MysqlBackup came to be: what was stored under its name before is none of its own. Of make and delete; nil knows none.
+	NotBefore *time.Time `json:"notBefore,omitempty"`
 	// Profile, Site and Epoch are noted in the manifest.
 	Profile string `json:"profile,omitempty"`
 	Site    string `json:"site,omitempty"`
@@ -150,6 +152,14 @@ func (c Config) timeout() time.Duration {
 		return defaultTimeout
 	}
 	return time.Duration(c.TimeoutSeconds) * time.Second
+}
+
+// clockSlack is by how much the clocks of two machines may differ: no storage in the network takes more.
+const clockSlack = 15 * time.Minute
+
+// isOlder is true for a backup that was made before the MysqlBackup came to be.
+func (c Config) isOlder(m *bucket.Manifest) bool {
+	return c.NotBefore != nil && m.StartedAt.Before(c.NotBefore.Add(-clockSlack))
 }
 
 func (c Config) idleTimeout() time.Duration {

@@ -73,14 +73,19 @@ func resultOf(read *bucket.Manifest) Result {
 }
 
 // madeBefore is for an attempt of ours whose outcome nobody heard, because its node was lost after the manifest was written: the backup is
-// there, and it is proven by reading it. One of another group of the name is none of ours.
+// there, and it is proven by reading it, and by asking for everything that it names (I23). One of another group of the name is none of ours, and
+// neither is one that was kept from an earlier MysqlBackup of the name.
 func (p *Program) madeBefore(ctx context.Context, b *bucket.Bucket, exists error) (Result, error) {
-	read, err := b.ReadManifest(ctx, p.Config.Backup)
+	stored, err := b.OpenStored(ctx, p.Config.Backup)
 	if err != nil {
 		return Result{}, err
 	}
-	if read.GroupUID != p.Config.GroupUID || read.Profile != p.Config.Profile || read.Method != p.Config.Method {
+	read := stored.Manifest
+	if read.GroupUID != p.Config.GroupUID || read.Profile != p.Config.Profile || read.Method != p.Config.Method || p.Config.isOlder(read) {
 		return Result{}, exists
+	}
+	if err := stored.Check(ctx); err != nil {
+		return Result{}, err
 	}
 	res := resultOf(read)
 	res.Warnings = []string{"the backup was there already: an earlier attempt had stored it"}

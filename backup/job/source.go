@@ -121,6 +121,8 @@ const (
 	numberTooMany           = 1040
 	numberUserLimit         = 1226
 	numberConnectionKilled  = 1317
+	numberSyntax            = 1064
+	numberTooSlow           = 3024
 	numberAccountLocked     = 3118
 	numberSecureTransport   = 3159
 	numberNoTable           = 1146

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -47,6 +48,18 @@ func (p *Program) sweepScratch(err error) {
 	_ = os.Remove(dir + PartialSuffix)
 }
 
+// queryTells are the errors of a query whose text says nothing but what stands in the query: its syntax, and what it names.
+var queryTells = []uint16{numberSyntax, numberNoTable, numberNoDatabase, numberNoRoutine, numberNoColumn, numberConnectionKilled, numberTooSlow}
+
+// queryError leaves out the text of the other errors. It may quote values, so that whoever may write a query, and nothing else, would read by its
+// mistakes what is in the tables.
+func queryError(err error) error {
+	if n := number(err); n != 0 && !slices.Contains(queryTells, n) {
+		return fmt.Errorf("error %d (text withheld: it may hold data)", n)
+	}
+	return err
+}
+
 // query runs the user's query in a transaction that can only read, on the copy.
 func (l *loading) query(ctx context.Context) error {
 	if l.Config.Query == "" {
@@ -65,11 +78,11 @@ func (l *loading) query(ctx context.Context) error {
 	}
 	rows, err := conn.QueryContext(ctx, l.Config.Query)
 	if err != nil {
-		return fail(QueryFailed, fmt.Errorf("the query of the verification: %w", err))
+		return fail(QueryFailed, fmt.Errorf("the query of the verification: %w", queryError(err)))
 	}
 	defer func() { _ = rows.Close() }()
 	if !rows.Next() {
-		return fail(QueryFailed, errors.Join(errors.New("the query of the verification returned no row"), rows.Err()))
+		return fail(QueryFailed, errors.Join(errors.New("the query of the verification returned no row"), queryError(rows.Err())))
 	}
 	columns, err := rows.Columns()
 	if err != nil {

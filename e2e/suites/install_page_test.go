@@ -97,6 +97,7 @@ func TestInstallPage(t *testing.T) {
 	if password := onPage(t, "password of root", true); len(password) < 16 {
 		t.Errorf("the password of root is %d characters long", len(password))
 	}
+	applicationsPassword(t, g)
 	volumes := uids(t, g, &corev1.PersistentVolumeClaimList{})
 
 	onPage(t, "upgrade", false)

@@ -320,6 +320,7 @@ func TestManifestsThatCannotBeRead(t *testing.T) {
 		"a set":           {strings.Replace(string(good), `"gtids":"`, `"gtids":"x`, 1), bucket.Damaged},
 		"a key elsewhere": {strings.Replace(string(good), `"key":"`, `"key":"../`, 1), bucket.Damaged},
 		"two":             {string(good) + string(good), bucket.Damaged},
+		"a time too late": {strings.Replace(string(good), `"seenAt":`, `"lastCommit":9223372036854775807,"seenAt":`, 1), bucket.Damaged},
 	} {
 		if err := os.WriteFile(path(first), []byte(tc.text), 0o600); err != nil {
 			t.Fatal(err)

@@ -38,7 +38,9 @@ const (
 	logMax      = 64 << 30
 	objectMax   = 72 << 30 // of what does not compress
 	textMax     = 255
-	fingersMax  = 16
+	// commitMax is the end of the year 9999, in microseconds: later times can be told to nobody.
+	commitMax  = 253402300799999999
+	fingersMax = 16
 )
 
 // Kinds of the beginning of an epoch, as the operator tells them. Others are passed on as they are.
@@ -240,7 +242,7 @@ func (l LogManifest) check() error {
 		return errors.New("the log has no name of a binary log")
 	case l.From < 0 || l.To <= l.From || l.To > logMax || l.Sealed && l.From != 0:
 		return errors.New("the positions are out of bounds")
-	case l.Transactions < 0 || l.FirstCommit < 0 || l.LastCommit < l.FirstCommit:
+	case l.Transactions < 0 || l.FirstCommit < 0 || l.LastCommit < l.FirstCommit || l.LastCommit > commitMax:
 		return errors.New("the transactions or their times are out of bounds")
 	case l.SeenAt.IsZero():
 		return errors.New("it does not say when it was read")

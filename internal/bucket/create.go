@@ -45,6 +45,8 @@ type Writer struct {
 	open         *PartWriter
 	stored       atomic.Int64
 	objectBytes  int64
+	// told is true from when the manifest was given to the storage, until it is known that it did not take it.
+	told bool
 }
 
 // objectBytes is the size at which a part goes on in another object, which is far below what any storage refuses.
@@ -123,9 +125,14 @@ func (w *Writer) Commit(ctx context.Context, m Manifest) (*Manifest, error) {
 	if len(raw) > manifestMax {
 		return nil, fmt.Errorf("commit backup %s: its manifest has %d bytes, more than may be read", w.name, len(raw))
 	}
+	if err := w.whole(ctx); err != nil {
+		return nil, err
+	}
 	key := w.b.key("backups", w.name, manifestName)
+	w.told = true
 	err = w.b.call(ctx, "write", key, func(ctx context.Context) error { return w.b.put(ctx, key, raw, true) })
 	if err != nil && KindOf(err) != Exists {
+		w.told = !refused(KindOf(err))
 		return nil, err
 	}
 	// It may be there by a try of ours whose answer was lost, or by another attempt.
@@ -134,15 +141,35 @@ func (w *Writer) Commit(ctx context.Context, m Manifest) (*Manifest, error) {
 		return nil, err
 	}
 	if !strings.HasPrefix(read.Parts[0].Objects[0].Key, w.attempt+"/") {
+		w.told = false // what is named there is the other's
 		return nil, &Error{Kind: Exists, Op: "commit", Key: w.name, Detail: "another attempt was completed first"}
 	}
 	return read, nil
 }
 
-// Abort removes what the attempt has stored, as far as that is allowed. Sweep removes the rest. It must not be called after Commit.
+// whole is an error unless everything that was stored is there still (I23): a sweep that takes the attempt for a dead one, a rule of the bucket or a
+// person may have removed some of it since.
+func (w *Writer) whole(ctx context.Context) error {
+	err := w.b.check(ctx, w.name, w.parts)
+	if KindOf(err) == Damaged {
+		return &Error{Kind: Other, Op: "commit", Key: w.name, Detail: "what it has stored is there no more, or not whole: does anything else remove objects here?"}
+	}
+	return err
+}
+
+// refused kinds say that the storage did not take what it was given. After the others it may have taken it, or take it yet.
+func refused(k Kind) bool {
+	return k == AccessDenied || k == NoSuchBucket || k == UntrustedTLS || k == Full || k == ClockSkew
+}
+
+// Abort removes what the attempt has stored, as far as that is allowed. Sweep removes the rest. After a Commit that succeeded, or of which nobody
+// knows whether it did, it removes nothing (I23): a manifest that stands would name what is gone.
 func (w *Writer) Abort(ctx context.Context) error {
 	if w.open != nil {
 		w.open.Abort()
+	}
+	if w.told {
+		return nil
 	}
 	return w.b.removeAll(ctx, w.b.key("backups", w.name, w.attempt)+"/")
 }

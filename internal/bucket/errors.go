@@ -122,7 +122,7 @@ var codes = map[string]Kind{
 	"AccessDenied": AccessDenied, "Forbidden": AccessDenied, "InvalidAccessKeyId": AccessDenied, "SignatureDoesNotMatch": AccessDenied,
 	"ExpiredToken": AccessDenied, "XAdminUserNotFound": AccessDenied, "InvalidToken": AccessDenied, "AllAccessDisabled": AccessDenied, "AccountProblem": AccessDenied,
 	"AuthenticationFailed": AccessDenied, "AuthorizationFailure": AccessDenied, "AuthorizationPermissionMismatch": AccessDenied,
-	"NoSuchBucket": NoSuchBucket, "PermanentRedirect": NoSuchBucket, "ContainerNotFound": NoSuchBucket, "AuthorizationHeaderMalformed": NoSuchBucket,
+	"NoSuchBucket": NoSuchBucket, "PermanentRedirect": NoSuchBucket, "TemporaryRedirect": NoSuchBucket, "ContainerNotFound": NoSuchBucket, "AuthorizationHeaderMalformed": NoSuchBucket,
 	"RequestTimeTooSkewed": ClockSkew, "RequestExpired": ClockSkew,
 	"NoSuchKey": NotFound, "NotFound": NotFound, "BlobNotFound": NotFound,
 	"QuotaExceeded": Full, "XMinioStorageFull": Full, "InsufficientStorage": Full, "EntityTooLarge": Full, "InsufficientCapacity": Full,

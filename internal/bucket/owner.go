@@ -44,6 +44,15 @@ func (b *Bucket) Owner(ctx context.Context) (Owner, error) {
 	return o, nil
 }
 
+// IsForeign is true if the place is that of another group than the one with the UID. One that is nobody's is not.
+func (b *Bucket) IsForeign(ctx context.Context, uid string) (bool, error) {
+	o, err := b.Owner(ctx)
+	if KindOf(err) == NotFound {
+		return false, nil
+	}
+	return err == nil && o.UID != uid, err
+}
+
 // Claim makes the place the group's, unless it is another's. now is written down as the time.
 func (b *Bucket) Claim(ctx context.Context, uid string, now time.Time) error {
 	if uid == "" || len(uid) > 128 {

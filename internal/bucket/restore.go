@@ -67,12 +67,17 @@ func (b *Bucket) OpenBackup(ctx context.Context, name string, ids Identities) (*
 
 // Check asks for every object: whether it is there, with its length. It reads none of the data.
 func (k *Backup) Check(ctx context.Context) error {
-	for _, p := range k.Manifest.Parts {
+	return k.b.check(ctx, k.Manifest.Name, k.Manifest.Parts)
+}
+
+// check asks for every object of the parts of a backup.
+func (b *Bucket) check(ctx context.Context, name string, parts []Part) error {
+	for _, p := range parts {
 		for _, o := range p.Objects {
-			key := k.b.key("backups", k.Manifest.Name, o.Key)
+			key := b.key("backups", name, o.Key)
 			var size int64
-			err := k.b.call(ctx, "look at", key, func(ctx context.Context) error {
-				a, err := k.b.objects.Attributes(ctx, key)
+			err := b.call(ctx, "look at", key, func(ctx context.Context) error {
+				a, err := b.objects.Attributes(ctx, key)
 				if err == nil {
 					size = a.Size
 				}

@@ -26,6 +26,11 @@ func (b *Bucket) OpenStored(ctx context.Context, name string) (*Stored, error) {
 	return &Stored{Manifest: m, b: b}, nil
 }
 
+// Check asks for every object: whether it is there, with its length. It reads none of the data.
+func (s *Stored) Check(ctx context.Context) error {
+	return s.b.check(ctx, s.Manifest.Name, s.Manifest.Parts)
+}
+
 // Copy writes one object as it is. Without an error all of it was there, and is what the manifest says.
 func (s *Stored) Copy(ctx context.Context, w io.Writer, o Object) error {
 	src := &objectReader{ctx: ctx, b: s.b, folder: s.b.key("backups", s.Manifest.Name), left: []Object{o}}

@@ -34,7 +34,7 @@ func (c Config) client() (*http.Client, error) {
 		}
 	}
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}
-	return &http.Client{Transport: &http.Transport{
+	return &http.Client{CheckRedirect: stay, Transport: &http.Transport{
 		Proxy: http.ProxyFromEnvironment,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := dialer.DialContext(ctx, network, address)
@@ -52,6 +52,17 @@ func (c Config) client() (*http.Client, error) {
 		IdleConnTimeout:       ioTimeout,
 		ForceAttemptHTTP2:     true,
 	}}, nil
+}
+
+// redirectsMax is how often one server may send a request on to itself.
+const redirectsMax = 3
+
+// stay follows no redirect to elsewhere, nor to a way without TLS: data, and a token of a session, would go where nobody sent them.
+func stay(next *http.Request, before []*http.Request) error {
+	if first := before[0].URL; len(before) > redirectsMax || next.URL.Scheme != first.Scheme || next.URL.Host != first.Host {
+		return http.ErrUseLastResponse
+	}
+	return nil
 }
 
 // boundedConn gives every read and write ioTimeout: a server that stopped, or a network that swallows, ends in an error.

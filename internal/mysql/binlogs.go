@@ -62,3 +62,17 @@ func (db *DB) PurgeBinlogs(ctx context.Context, purge bool) error {
 	}
 	return nil
 }
+
+// RotateBinlog has the server go on to its next binary log. It leaves no transaction.
+func (db *DB) RotateBinlog(ctx context.Context) error {
+	ctx, cancel := db.short(ctx)
+	defer cancel()
+	err := db.onFresh(ctx, func(conn *sql.Conn) error {
+		_, err := conn.ExecContext(ctx, "FLUSH LOCAL BINARY LOGS")
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("begin another binary log of %s: %w", db.target, err)
+	}
+	return nil
+}

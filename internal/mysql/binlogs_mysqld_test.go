@@ -29,6 +29,21 @@ func TestBinlogsAreKeptAndPurged(t *testing.T) {
 			t.Errorf("purges: %+v, %v, want %t", got, err, purge)
 		}
 	}
+	logs := func() (n int) {
+		rows, err := s.Root(t).QueryContext(budget(t), "SHOW BINARY LOGS")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = rows.Close() }()
+		for rows.Next() {
+			n++
+		}
+		return n
+	}
+	had := logs()
+	if err := db.RotateBinlog(budget(t)); err != nil || logs() != had+1 {
+		t.Errorf("another log was asked for: %d, then %d: %v", had, logs(), err)
+	}
 	if st := status(t, db); !st.Executed.IsEmpty() || !st.SuperReadOnly {
 		t.Errorf("it made transactions, or opened the server: %s", st.Executed)
 	}

@@ -301,6 +301,9 @@ func TestDownloadPod(t *testing.T) {
 	if _, err := download(t).Run(t.Context(), environment(), w); err != nil {
 		t.Fatal(err)
 	}
+	if group, has := w.pod.Labels[v1alpha1.LabelGroup]; has || w.pod.Labels[v1alpha1.LabelInstance] != "orders" {
+		t.Errorf("with podProtection nobody but the operator may make a pod that has the label of the group: %q, labels %v", group, w.pod.Labels)
+	}
 	spec, c := w.pod.Spec, w.pod.Spec.Containers[0]
 	if c.Image != "example.org/backup:1" || *spec.AutomountServiceAccountToken || !*spec.SecurityContext.RunAsNonRoot || *c.SecurityContext.AllowPrivilegeEscalation || *spec.ActiveDeadlineSeconds < 60 {
 		t.Errorf("%+v", spec)

@@ -43,16 +43,7 @@ If nothing may ever have been in the clear on a volume, make a new encrypted gro
 
   # Encrypt all of it; paris is active
   kubectl mfg adopt orders --tables | kubectl mfg mysql orders paris`,
-		Args:              exactly("GROUP"),
-		ValidArgsFunction: a.completeGroup,
 	}
 	cmd.Flags().BoolVar(&op.Tables, "tables", false, "List what is still in the clear, with the statements that encrypt it. Changes nothing.")
-	out := bindRequest(&op.Request, cmd, time.Hour)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := a.fill(&op.Request, args[0], out); err != nil {
-			return err
-		}
-		return a.perform(cmd.Context(), &op, func(ctx context.Context, c Cluster) (int, error) { return op.Run(ctx, a.env, c) })
-	}
-	return cmd
+	return a.asks(cmd, &op, &op.Request, bindRequest(&op.Request, cmd, time.Hour), func(ctx context.Context, c Cluster) (int, error) { return op.Run(ctx, a.env, c) })
 }

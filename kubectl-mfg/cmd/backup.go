@@ -38,17 +38,9 @@ restore to, and "lost" what a failover lost and the archive still has. docs/poin
 
   # Prove the newest
   kubectl mfg backup verify orders`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
-			}
-			return cli.Usage("unknown command %q; there are create, list, show, verify, delete, download, keygen, timeline, find and lost", args[0])
-		},
 	}
-	cmd.AddCommand(a.backupCreateCommand(), a.backupListCommand(), a.backupShowCommand(), a.backupVerifyCommand(), a.backupDeleteCommand(),
+	return family(cmd, a.backupCreateCommand(), a.backupListCommand(), a.backupShowCommand(), a.backupVerifyCommand(), a.backupDeleteCommand(),
 		a.backupDownloadCommand(), a.backupKeygenCommand(), a.backupTimelineCommand(), a.backupFindCommand(), a.backupLostCommand())
-	return cmd
 }
 
 // bindBackup adds the flags that the verbs have in common which ask for something.

@@ -19,16 +19,8 @@ func (a *app) cacheCommand() *cobra.Command {
 		Short:   "Show the cache store of a group, move its master, or open a client in it",
 		Long:    cache.Help,
 		Example: cache.Examples,
-		Args:    cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
-			}
-			return cli.Usage("unknown command %q; there are status, promote and cli", args[0])
-		},
 	}
-	cmd.AddCommand(a.cacheStatusCommand(), a.cachePromoteCommand(), a.cacheClientCommand())
-	return cmd
+	return family(cmd, a.cacheStatusCommand(), a.cachePromoteCommand(), a.cacheClientCommand())
 }
 
 func (a *app) cacheStatusCommand() *cobra.Command {
@@ -62,23 +54,14 @@ func (a *app) cacheStatusCommand() *cobra.Command {
 func (a *app) cachePromoteCommand() *cobra.Command {
 	op := cache.Promote{}
 	cmd := &cobra.Command{
-		Use:               "promote GROUP --to SITE",
-		Short:             "Move the cache's master to another site, and leave MySQL where it is",
-		Long:              cache.PromoteHelp,
-		Example:           cache.PromoteExamples,
-		Args:              exactly("GROUP"),
-		ValidArgsFunction: a.completeGroup,
+		Use:     "promote GROUP --to SITE",
+		Short:   "Move the cache's master to another site, and leave MySQL where it is",
+		Long:    cache.PromoteHelp,
+		Example: cache.PromoteExamples,
 	}
 	cmd.Flags().StringVar(&op.To, "to", "", "Site whose cache becomes the master.")
 	_ = cmd.RegisterFlagCompletionFunc("to", a.completeSiteFlag)
-	out := bindRequest(&op.Request, cmd, 2*time.Minute)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := a.fill(&op.Request, args[0], out); err != nil {
-			return err
-		}
-		return a.perform(cmd.Context(), &op, func(ctx context.Context, c Cluster) (int, error) { return op.Run(ctx, a.env, c) })
-	}
-	return cmd
+	return a.asks(cmd, &op, &op.Request, bindRequest(&op.Request, cmd, 2*time.Minute), func(ctx context.Context, c Cluster) (int, error) { return op.Run(ctx, a.env, c) })
 }
 
 func (a *app) cacheClientCommand() *cobra.Command {

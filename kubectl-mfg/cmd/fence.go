@@ -14,19 +14,12 @@ import (
 )
 
 func fenceCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "fence", Short: "Keep one site from accepting writes and from taking over", Long: fence.Help, Example: fence.Examples, Args: cobra.ArbitraryArgs}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return cmd.Help()
-		}
-		return cli.Usage("unknown command %q; there are on and off", args[0])
-	}
+	cmd := &cobra.Command{Use: "fence", Short: "Keep one site from accepting writes and from taking over", Long: fence.Help, Example: fence.Examples}
 	on, off := &fence.On{}, &fence.Off{}
-	cmd.AddCommand(
+	return family(cmd,
 		fencingCommand(a, &cobra.Command{Use: "on GROUP SITE", Short: "Keep a site fenced", Long: fence.OnHelp, Example: fence.OnExamples}, fencing{on, &on.Request, &on.Site, on.Run}),
 		fencingCommand(a, &cobra.Command{Use: "off GROUP SITE", Short: "Let a site take the role again", Long: fence.OffHelp, Example: fence.OffExamples}, fencing{off, &off.Request, &off.Site, off.Run}),
 	)
-	return cmd
 }
 
 // fencing is one of the two operations, and what the command line fills in.

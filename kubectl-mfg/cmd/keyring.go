@@ -25,16 +25,8 @@ with. No byte of a key is ever shown.
 
   # Read every keyring, hash it again, and compare; exit code 3 if something does not fit
   kubectl mfg keyring verify orders`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
-			}
-			return cli.Usage("unknown command %q; there are list and verify", args[0])
-		},
 	}
-	cmd.AddCommand(a.keyringListCommand(), a.keyringVerifyCommand())
-	return cmd
+	return family(cmd, a.keyringListCommand(), a.keyringVerifyCommand())
 }
 
 func (a *app) keyringListCommand() *cobra.Command {

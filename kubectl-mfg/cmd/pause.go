@@ -14,20 +14,11 @@ import (
 func (a *app) pauseCommand() *cobra.Command {
 	op := pause.Op{}
 	cmd := &cobra.Command{
-		Use:               "pause GROUP --for DURATION",
-		Short:             "Keep the operator from changing anything by itself, for a time",
-		Long:              pause.Help,
-		Example:           pause.Examples,
-		Args:              exactly("GROUP"),
-		ValidArgsFunction: a.completeGroup,
+		Use:     "pause GROUP --for DURATION",
+		Short:   "Keep the operator from changing anything by itself, for a time",
+		Long:    pause.Help,
+		Example: pause.Examples,
 	}
 	cmd.Flags().DurationVar(&op.For, "for", 0, "How long, such as 30m; at most 168h.")
-	out := bindRequest(&op.Request, cmd, 30*time.Second)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := a.fill(&op.Request, args[0], out); err != nil {
-			return err
-		}
-		return a.perform(cmd.Context(), &op, func(ctx context.Context, c Cluster) (int, error) { return op.Run(ctx, a.env, c) })
-	}
-	return cmd
+	return a.asks(cmd, &op, &op.Request, bindRequest(&op.Request, cmd, 30*time.Second), func(ctx context.Context, c Cluster) (int, error) { return op.Run(ctx, a.env, c) })
 }

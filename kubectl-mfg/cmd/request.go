@@ -3,6 +3,7 @@
 package cmd
 
 import (
+	"context"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,4 +36,16 @@ func (a *app) fill(r *request.Request, group string, out func() (cli.Output, err
 	}
 	r.Namespace, err = a.namespace()
 	return err
+}
+
+// asks completes a verb that takes one group and no other argument: it fills the request and runs it.
+func (a *app) asks(cmd *cobra.Command, op operation, r *request.Request, out func() (cli.Output, error), run func(context.Context, Cluster) (int, error)) *cobra.Command {
+	cmd.Args, cmd.ValidArgsFunction = exactly("GROUP"), a.completeGroup
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := a.fill(r, args[0], out); err != nil {
+			return err
+		}
+		return a.perform(cmd.Context(), op, run)
+	}
+	return cmd
 }

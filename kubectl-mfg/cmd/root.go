@@ -147,7 +147,7 @@ By day:       kubectl mfg failover GROUP --to SITE
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage("%w", err) })
 	a.flags.AddFlags(root.PersistentFlags())
 	addGroup(root, "inspect", "Inspect:", a.statusCommand(), a.dashboardCommand(), a.listCommand(), a.explainCommand(), a.historyCommand(), a.eventsCommand(), logsCommand(a))
-	addGroup(root, "operate", "Operate:", a.failoverCommand(), a.pauseCommand(), a.resumeCommand(), fenceCommand(a), a.recloneCommand(), a.recoverKeyringCommand(), a.rotatePasswordsCommand(), restartCommand(a), certificatesCommand(a), a.drillCommand(), a.cacheCommand(), upgradeCommand(a))
+	addGroup(root, "operate", "Operate:", a.failoverCommand(), a.pauseCommand(), a.resumeCommand(), fenceCommand(a), a.recloneCommand(), a.recoverKeyringCommand(), a.rotatePasswordsCommand(), appPasswordCommand(a), restartCommand(a), certificatesCommand(a), a.drillCommand(), a.cacheCommand(), upgradeCommand(a))
 	addGroup(root, "backup", "Back up:", a.backupCommand(), a.restoreCommand())
 	addGroup(root, "encryption", "Encryption:", a.rotateCommand(), a.adoptCommand())
 	addGroup(root, "troubleshoot", "Troubleshoot:", a.doctorCommand(), a.keyringCommand(), a.reportCommand(), a.mysqlCommand())
@@ -219,4 +219,21 @@ func atMost(n int) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// family is a verb that has nothing but verbs of its own: without one of them it shows its help.
+func family(cmd *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
+	var names []string
+	for _, v := range verbs {
+		names = append(names, v.Name())
+	}
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		return cli.Usage("unknown command %q; there are %s and %s", args[0], strings.Join(names[:len(names)-1], ", "), names[len(names)-1])
+	}
+	cmd.AddCommand(verbs...)
+	return cmd
 }

@@ -36,17 +36,8 @@ The password of root is not among them: it is yours. To change it, see docs/secu
 
   # Ask for it and go
   kubectl mfg rotate-passwords orders --yes --wait=false`,
-		Args:              exactly("GROUP"),
-		ValidArgsFunction: a.completeGroup,
 	}
 	cmd.Flags().StringSliceVar(&op.Accounts, "account", nil, "Only the password of this account: "+strings.Join(passwords.Accounts, ", ")+". May be given more than once. Default: all.")
 	_ = cmd.RegisterFlagCompletionFunc("account", cobra.FixedCompletions(passwords.Accounts, cobra.ShellCompDirectiveNoFileComp))
-	out := bindRequest(&op.Request, cmd, 15*time.Minute)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := a.fill(&op.Request, args[0], out); err != nil {
-			return err
-		}
-		return a.perform(cmd.Context(), &op, func(ctx context.Context, c Cluster) (int, error) { return op.Run(ctx, a.env, c) })
-	}
-	return cmd
+	return a.asks(cmd, &op, &op.Request, bindRequest(&op.Request, cmd, 15*time.Minute), func(ctx context.Context, c Cluster) (int, error) { return op.Run(ctx, a.env, c) })
 }

@@ -16,19 +16,12 @@ import (
 func upgradeCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "upgrade", Short: "Show which groups wait for the pods of a new version of the operator, and hold them up",
-		Long: upgrade.Help, Example: upgrade.Examples, Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
-			}
-			return cli.Usage("unknown command %q; there are status, pause and resume", args[0])
-		},
+		Long: upgrade.Help, Example: upgrade.Examples,
 	}
 	pause, pausing := &cobra.Command{Use: "pause [GROUP]", Short: "Let no further group begin, or keep one group as it is", Long: upgrade.PauseHelp, Example: upgrade.PauseExamples}, &upgrade.Hold{}
 	pause.Flags().StringVar(&pausing.Why, "why", "", "With GROUP, a word on why, for those who find it pinned. Default: since when.")
 	resume := &cobra.Command{Use: "resume [GROUP]", Short: "Let groups have their turn again", Long: upgrade.ResumeHelp, Example: upgrade.ResumeExamples}
-	cmd.AddCommand(upgradeStatus(a), upgradeHold(a, pause, pausing), upgradeHold(a, resume, &upgrade.Hold{Resume: true}))
-	return cmd
+	return family(cmd, upgradeStatus(a), upgradeHold(a, pause, pausing), upgradeHold(a, resume, &upgrade.Hold{Resume: true}))
 }
 
 func upgradeStatus(a *app) *cobra.Command {

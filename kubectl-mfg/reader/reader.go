@@ -99,7 +99,8 @@ func (p *Pod) Begin(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("encode the configuration: %w", err)
 	}
 	no, yes, user, seconds, grace := false, true, mysqlUser, int64((p.Timeout+startTimeout)/time.Second), int64(1)
-	labels := map[string]string{v1alpha1.LabelName: v1alpha1.NameBackup, v1alpha1.LabelGroup: p.Group, v1alpha1.LabelBackupTask: p.Task}
+	// Not the label of the group: whatever finds the pods of a group by it must not find this one, and with podProtection only the operator makes pods that have it.
+	labels := map[string]string{v1alpha1.LabelName: v1alpha1.NameBackup, v1alpha1.LabelInstance: p.Group, v1alpha1.LabelBackupTask: p.Task}
 	maps.Copy(labels, p.Labels)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, GenerateName: p.Task + "-" + p.Name[:min(len(p.Name), 40)] + "-", Labels: labels},

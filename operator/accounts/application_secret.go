@@ -6,8 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"maps"
-	"net"
-	"net/url"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,19 +29,18 @@ func secretOf(group types.NamespacedName, spec *v1alpha1.ApplicationSpec, secret
 	user, password := put(v1alpha1.ApplicationUsername, spec.Account()), put(v1alpha1.ApplicationPassword, passwordPrefix+rand.Text())
 	database := put(v1alpha1.ApplicationDatabase, spec.Database)
 	host := put(v1alpha1.ApplicationHost, v1alpha1.PrimaryService(group.Name)+"."+group.Namespace+".svc")
-	at := net.JoinHostPort(host, put(v1alpha1.ApplicationPort, strconv.Itoa(wire.PortMySQL)))
-	for key, line := range map[string]*url.URL{
-		v1alpha1.ApplicationURI:  {Scheme: "mysql", User: url.UserPassword(user, password), Host: at, Path: "/" + database},
-		v1alpha1.ApplicationJDBC: {Scheme: "jdbc:mysql", Host: at, Path: "/" + database, RawQuery: url.Values{"user": {user}, "password": {password}}.Encode()},
-	} {
+	port := put(v1alpha1.ApplicationPort, strconv.Itoa(wire.PortMySQL))
+	uri, jdbc := v1alpha1.ApplicationURIs(user, password, host, port, database)
+	for key, line := range map[string]string{v1alpha1.ApplicationURI: uri, v1alpha1.ApplicationJDBC: jdbc} {
 		if len(out[key]) == 0 || ours(secret, key) {
-			out[key] = []byte(line.String())
+			out[key] = []byte(line)
 		}
 	}
 	return out
 }
 
-// ours is true for a key of a Secret that the operator wrote last. Anybody else who wrote it meant what it says.
+// ours is true for a key of a Secret that the operator wrote last, or the plugin, which writes no other lines (kubectl mfg app-password).
+// Anybody else who wrote it meant what it says.
 func ours(secret *corev1.Secret, key string) bool {
 	is := false
 	for _, entry := range secret.ManagedFields {
@@ -59,7 +56,8 @@ func ours(secret *corev1.Secret, key string) bool {
 		if _, has := fields.Data["f:"+key]; !has {
 			continue
 		}
-		if entry.Manager != v1alpha1.ManagerController || entry.Operation != metav1.ManagedFieldsOperationUpdate {
+		known := entry.Manager == v1alpha1.ManagerController || entry.Manager == v1alpha1.ManagerPlugin
+		if !known || entry.Operation != metav1.ManagedFieldsOperationUpdate {
 			return false
 		}
 		is = true

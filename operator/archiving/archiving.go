@@ -34,6 +34,7 @@ type Access interface {
 type Server interface {
 	Binlogs(ctx context.Context) (mysql.BinlogState, error)
 	PurgeBinlogs(ctx context.Context, purge bool) error
+	RotateBinlog(ctx context.Context) error
 	Close() error
 }
 
@@ -181,6 +182,8 @@ type memory struct {
 	heardAt, heardSince time.Time
 	// quietSince and troubledSince are as in pitr.Look; zero while all is well.
 	quietSince, troubledSince time.Time
+	// open is the log that the active site writes, as its archiver says.
+	open openLog
 	// counted are the counters that were added to the metrics last, and of which process they are.
 	counted counters
 	// written is when status was written last.

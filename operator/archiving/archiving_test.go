@@ -64,6 +64,8 @@ type server struct {
 	state mysql.BinlogState
 	fails error
 	looks int
+	// rotated counts the logs that were begun by order.
+	rotated int
 }
 
 func (s *server) Binlogs(context.Context) (mysql.BinlogState, error) {
@@ -74,6 +76,13 @@ func (s *server) Binlogs(context.Context) (mysql.BinlogState, error) {
 func (s *server) PurgeBinlogs(_ context.Context, purge bool) error {
 	s.state.Purges = purge
 	return nil
+}
+
+func (s *server) RotateBinlog(context.Context) error {
+	if s.fails == nil {
+		s.rotated++
+	}
+	return s.fails
 }
 
 func (s *server) Close() error { return nil }
@@ -344,6 +353,76 @@ func TestLogsThatAnEarlierOperatorKept(t *testing.T) {
 	down.facts.Change("c", func(s *scope.SiteFacts) { s.Cloning = true })
 	if down.goesOn(every, true); down.servers["b"].looks+down.servers["c"].looks != 0 {
 		t.Error("a server that is down, or is being cloned, is asked")
+	}
+}
+
+// What was kept for an archive is kept for it no more once it is turned off, which is what people do whose bucket is gone: nobody looks at these sites again.
+func TestLogsOfAnArchiveThatIsTurnedOff(t *testing.T) {
+	w := newWorld(t, scopetest.Group(archived, scopetest.Running))
+	w.goesOn(every, true)
+	w.askFails = errors.New("away")
+	w.goesOn(9*time.Minute, false)
+	g := w.goesOn(2*time.Minute, false)
+	if !g.Status.Backup.PITR.Holding || w.servers["a"].state.Purges {
+		t.Fatalf("the test is none: %+v", g.Status.Backup.PITR)
+	}
+	g.Spec.Backup.PITR.Enabled = false
+	if err := w.c.Update(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	w.servers["b"].fails = errors.New("busy")
+	if g = w.goesOn(every, false); g.Status.Backup == nil || g.Status.Backup.PITR == nil || !w.servers["a"].state.Purges || w.servers["b"].state.Purges {
+		t.Errorf("site b was not told: %+v", g.Status.Backup)
+	}
+	w.servers["b"].fails = nil
+	g = w.goesOn(every, false)
+	for site, s := range w.servers {
+		if !s.state.Purges {
+			t.Errorf("%s keeps logs for ever", site)
+		}
+	}
+	if g.Status.Backup != nil && g.Status.Backup.PITR != nil || reasonOf(g) != "" {
+		t.Errorf("status tells an archive: %s, %+v", reasonOf(g), g.Status.Backup)
+	}
+	w.looks()
+	if w.goesOn(every, false); w.looks() != 0 {
+		t.Error("sites of a group without an archive are looked at")
+	}
+}
+
+// Under little load a log is open for months, and the archive has a file of it for each interval: the active site begins another one.
+func TestALogIsNotOpenForMonths(t *testing.T) {
+	w := newWorld(t, scopetest.Group(archived, scopetest.Running))
+	rotated := func() string {
+		return fmt.Sprint(w.servers["a"].rotated, w.servers["b"].rotated, w.servers["c"].rotated)
+	}
+	w.archiver.Log, w.archiver.Position, w.archiver.ServerUUID = "binlog.000007", 300, uuid
+	w.goesOn(every, true)
+	w.archiver.Position = 400
+	w.goesOn(60000*time.Second-time.Second, true) // 2000 intervals of 30 s
+	if rotated() != "0 0 0" {
+		t.Errorf("before its time: %s", rotated())
+	}
+	w.servers["a"].fails = errors.New("busy")
+	w.goesOn(every, true)
+	w.servers["a"].fails = nil
+	w.goesOn(every, true)
+	if rotated() != "1 0 0" {
+		t.Errorf("the active site alone, and once more after it failed: %s", rotated())
+	}
+	w.archiver.Log, w.archiver.Position = "binlog.000008", 300
+	w.goesOn(every, true)
+	w.goesOn(100*time.Hour, true)
+	if rotated() != "1 0 0" {
+		t.Errorf("nothing was written to it: %s", rotated())
+	}
+	w.archiver.Position, w.archiver.State = 500, wire.ArchiverFailing
+	if w.goesOn(every, true); rotated() != "1 0 0" {
+		t.Errorf("while the archive does not grow: %s", rotated())
+	}
+	w.archiver.State, w.archiver.Log = wire.ArchiverArchiving, "binlog.000009"
+	if w.goesOn(every, true); rotated() != "1 0 0" {
+		t.Errorf("a log that was just begun: %s", rotated())
 	}
 }
 

@@ -52,6 +52,28 @@ func (a *Archiving) hold(ctx context.Context, group *v1alpha1.MysqlFailoverGroup
 	return holding, full
 }
 
+// letGo has the sites purge again that were kept from it for an archive which the group has no more: nobody looks at them after that, and their logs would
+// fill the volumes. It is false while a site could not be told. One that is down purges when it starts.
+func (a *Archiving) letGo(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (done bool) {
+	st := group.Status.Backup
+	if st == nil || st.PITR == nil || !st.PITR.Holding || group.DeletionTimestamp != nil || purgesByHand(group) {
+		return true
+	}
+	seen, done := a.Facts.Sites(group.Namespace, group.Name)
+	for i := range group.Spec.Sites {
+		site := &group.Spec.Sites[i]
+		facts := seen.Sites[site.Name]
+		if !facts.MysqlUp || facts.Cloning {
+			continue
+		}
+		if held, _, err := a.holdSite(ctx, group, site, facts, false); err != nil || held {
+			a.Log.Warn("have a site purge binary logs again", "namespace", group.Namespace, "group", group.Name, "site", site.Name, "error", err)
+			done = false
+		}
+	}
+	return done
+}
+
 func (a *Archiving) holdSite(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site *v1alpha1.Site, facts scope.SiteFacts, behind bool) (held, full bool, err error) {
 	m := a.of(keyOf(group))
 	db, err := a.open(ctx, group, site.Name, facts)

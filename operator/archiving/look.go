@@ -25,6 +25,9 @@ func (a *Archiving) look(ctx context.Context, group *v1alpha1.MysqlFailoverGroup
 	m := a.of(key)
 	if !enabled(group) {
 		a.hide(key, m)
+		if !a.letGo(ctx, group) {
+			return nil // status tells it until it is done
+		}
 		_, err := a.write(ctx, group, nil)
 		return err
 	}
@@ -37,6 +40,7 @@ func (a *Archiving) look(ctx context.Context, group *v1alpha1.MysqlFailoverGroup
 	if l.Holding, l.Full = a.hold(ctx, group, l, state); l.Holding || l.Full {
 		state = pitr.Decide(l)
 	}
+	a.rotate(ctx, group, l, m)
 	a.show(key, m, l, state)
 	if !a.due(group, m, state) {
 		return nil

@@ -123,7 +123,7 @@ func (a *Archiving) tellHold(group *v1alpha1.MysqlFailoverGroup, site string, pu
 	case full:
 		a.Recorder.Emit(group, nil, eventVolumeFull, "Site %s purges binary logs by age again, although the archive does not have all of them: they take more than a quarter of its volume", site)
 	case purges:
-		a.Recorder.Emit(group, nil, eventReleased, "Site %s purges binary logs by age again: the archive has caught up", site)
+		a.Recorder.Emit(group, nil, eventReleased, "Site %s purges binary logs by age again: the archive has caught up, or is turned off", site)
 	default:
 		a.Recorder.Emit(group, nil, eventHolding, "Site %s keeps binary logs however old they get, because the archive is far behind", site)
 	}

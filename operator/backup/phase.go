@@ -37,6 +37,8 @@ type Facts struct {
 	Yield bool
 	// Late is true once it may not be started any more, and Expired once an attempt has taken longer than it may.
 	Late, Expired bool
+	// Stuck is true once its pod should have started long ago and has not: it must not keep the turn of others.
+	Stuck bool
 	// Turn is true if it may start now, and Site the one that it is taken from; empty if there is none.
 	Turn bool
 	Site string
@@ -98,6 +100,8 @@ var rows = []row{
 		Step{v1alpha1.BackupPending, StopJob, v1alpha1.ReasonBackupYielded}},
 	{"it runs for too long", running, func(f Facts) bool { return f.Job == JobRunning && f.Expired },
 		Step{v1alpha1.BackupFailed, StopJob, v1alpha1.ReasonBackupTimedOut}},
+	{"its pod does not start", running, func(f Facts) bool { return f.Job == JobRunning && f.Stuck && f.Profile },
+		Step{v1alpha1.BackupPending, StopJob, v1alpha1.ReasonBackupRetried}},
 	{"its profile went while it runs", running, func(f Facts) bool { return f.Job == JobRunning && !f.Profile },
 		Step{v1alpha1.BackupFailed, StopJob, v1alpha1.ReasonBackupProfileMissing}},
 	{"it runs", running, func(f Facts) bool { return f.Job == JobRunning },

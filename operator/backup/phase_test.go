@@ -36,6 +36,7 @@ func TestPhases(t *testing.T) {
 		"it runs late":                           {Facts{Phase: runs, Profile: true, Job: JobRunning, Late: true}, runs, Wait, v1alpha1.ReasonBackupRunning},
 		"it yields":                              {Facts{Phase: runs, Profile: true, Job: JobRunning, Yield: true}, pending, StopJob, v1alpha1.ReasonBackupYielded},
 		"it takes too long":                      {Facts{Phase: runs, Profile: true, Job: JobRunning, Expired: true}, failed, StopJob, v1alpha1.ReasonBackupTimedOut},
+		"its pod does not start":                 {Facts{Phase: runs, Profile: true, Job: JobRunning, Stuck: true}, pending, StopJob, v1alpha1.ReasonBackupRetried},
 		"its profile goes":                       {Facts{Phase: runs, Job: JobRunning}, failed, StopJob, v1alpha1.ReasonBackupProfileMissing},
 		"it is completed":                        {Facts{Phase: runs, Profile: true, Job: JobSucceeded, Stored: true}, completed, Wait, v1alpha1.ReasonBackupCompleted},
 		"completed, and its Job failed after it": {Facts{Phase: runs, Profile: true, Job: JobFailed, Stored: true}, completed, Wait, v1alpha1.ReasonBackupCompleted},
@@ -84,7 +85,7 @@ func TestPhasesKeepTheirWord(t *testing.T) {
 			Phase:   rapid.SampledFrom(anyPhase).Draw(r, "phase"),
 			Job:     rapid.SampledFrom([]Job{NoJob, JobRunning, JobSucceeded, JobFailed}).Draw(r, "job"),
 			Deleted: b("deleted"), Keep: b("keep"), Removed: b("removed"), Profile: b("profile"), Stored: b("stored"), Retry: b("retry"),
-			Yield: b("yield"), Late: b("late"), Expired: b("expired"), Turn: b("turn"), Site: rapid.SampledFrom([]string{"", "a"}).Draw(r, "site"),
+			Yield: b("yield"), Late: b("late"), Expired: b("expired"), Stuck: b("stuck"), Turn: b("turn"), Site: rapid.SampledFrom([]string{"", "a"}).Draw(r, "site"),
 		}
 		f.Deleted = f.Deleted || f.Phase == deleting // a deletion is never taken back
 		s, row := Next(f)

@@ -103,6 +103,7 @@ func (b Job) Make() *batchv1.Job {
 	c := &p.config
 	c.Backup, c.GroupUID, c.Profile, c.Site, c.Epoch = b.Backup.Name, string(b.Group.UID), b.Profile.Name, b.Site.Name, b.Epoch
 	c.Method, c.TimeoutSeconds = string(b.Method()), int64(b.Timeout()/time.Second)
+	c.NotBefore = b.madeAt()
 	if e := b.Profile.Encryption; e != nil {
 		c.Recipients = slices.Clone(e.Recipients)
 	}
@@ -161,6 +162,10 @@ func (b Job) replays() bool {
 func (b Job) Delete() *batchv1.Job {
 	p := b.pod("delete", render.BackupAccess{})
 	p.config.Backup, p.config.TimeoutSeconds = b.Backup.Name, int64(removalTimeout/time.Second)
+	p.config.GroupUID = string(b.Group.UID)
+	if b.Backup.Status.MySQLVersion == "" { // it was never complete, so what is complete there may be another's
+		p.config.NotBefore = b.madeAt()
+	}
 	return p.job(v1alpha1.DeleteJob(b.Backup.Name), v1alpha1.TaskDelete)
 }
 
@@ -168,8 +173,30 @@ func (b Job) Delete() *batchv1.Job {
 func (b Job) Sweep() *batchv1.Job {
 	p := b.pod("sweep", render.BackupAccess{})
 	// What may still be at work is younger than that.
-	p.config.TimeoutSeconds, p.config.OlderThanSeconds = int64(removalTimeout/time.Second), int64((b.Timeout()+time.Hour)/time.Second)
+	p.config.TimeoutSeconds, p.config.OlderThanSeconds = int64(removalTimeout/time.Second), int64((b.longest()+time.Hour)/time.Second)
+	p.config.GroupUID = string(b.Group.UID)
 	return p.job(v1alpha1.SweepJob(b.Group.Name, b.Profile.Name), v1alpha1.TaskSweep)
+}
+
+// longest is how long an attempt of any profile of the group may take (I23): profiles share a place, and what the sweep of one takes away would be missing
+// in the backup of another that is not complete yet.
+func (b Job) longest() time.Duration {
+	longest := b.Timeout()
+	if spec := b.Group.Spec.Backup; spec != nil {
+		for _, p := range spec.Profiles {
+			longest = max(longest, Job{Profile: p}.Timeout())
+		}
+	}
+	return longest
+}
+
+// madeAt is when the MysqlBackup came to be; nil if that is not known.
+func (b Job) madeAt() *time.Time {
+	if b.Backup.CreationTimestamp.IsZero() {
+		return nil
+	}
+	at := b.Backup.CreationTimestamp.UTC()
+	return &at
 }
 
 // backupPod is a pod on its way.

@@ -66,6 +66,43 @@ func TestTheActiveSiteIsAsked(t *testing.T) {
 	}
 }
 
+// I23: profiles share a place, so the sweep of one takes nothing that an attempt of another may have stored.
+func TestASweepLeavesTheAttemptsOfAllProfilesI23(t *testing.T) {
+	job := backupJob(func(b *backupjob.Job) {
+		b.Backup, b.Attempt = nil, 0
+		weekly := *b.Profile.DeepCopy()
+		weekly.Name, weekly.Timeout.Duration = "weekly", 12*time.Hour
+		b.Group.Spec.Backup = &v1alpha1.BackupSpec{Profiles: []v1alpha1.BackupProfile{b.Profile, weekly}}
+	})
+	if c := configOf(t, job.Sweep()); c.OlderThanSeconds != int64((13 * time.Hour).Seconds()) {
+		t.Errorf("I23: what is older than %d s is swept, and a backup of profile weekly takes up to 12 h", c.OlderThanSeconds)
+	}
+}
+
+// What removes something says whose it is; of a backup that was never complete also since when.
+func TestWhatRemovesKnowsItsOwn(t *testing.T) {
+	made := metav1.NewTime(time.Date(2026, 11, 24, 2, 0, 0, 0, time.UTC))
+	for complete, want := range map[bool]*time.Time{true: nil, false: &made.Time} {
+		job := backupJob(func(b *backupjob.Job) {
+			b.Backup.CreationTimestamp = made
+			if complete {
+				b.Backup.Status.MySQLVersion = "9.7.4"
+			}
+		})
+		for name, c := range map[string]wire.BackupConfig{"delete": configOf(t, job.Delete()), "sweep": configOf(t, job.Sweep())} {
+			if c.GroupUID != string(job.Group.UID) {
+				t.Errorf("%s does not know its group: %+v", name, c)
+			}
+		}
+		if diff := cmp.Diff(want, configOf(t, job.Delete()).NotBefore); diff != "" {
+			t.Errorf("complete: %t: -want +got:\n%s", complete, diff)
+		}
+		if c := configOf(t, job.Make()); c.NotBefore == nil || !c.NotBefore.Equal(made.Time) {
+			t.Errorf("what makes it does not know since when it is asked for: %v", c.NotBefore)
+		}
+	}
+}
+
 func physical(b *backupjob.Job) { b.Profile.Method = v1alpha1.BackupPhysical }
 
 func encryptedGroup(b *backupjob.Job) {

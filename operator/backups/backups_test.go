@@ -196,6 +196,42 @@ func TestAnAttemptThatTookTooLongIsNotTriedAgain(t *testing.T) {
 	}
 }
 
+// A pod that does not start, for want of a volume, an image or a node, does not keep the turn of others for as long as a backup may take.
+func TestAPodThatDoesNotStartKeepsNoTurn(t *testing.T) {
+	for name, tc := range map[string]struct {
+		starts bool
+		after  time.Duration
+		want   v1alpha1.BackupPhase
+	}{
+		"it takes its time": {false, 11 * time.Minute, v1alpha1.BackupRunning}, "it does not start": {false, 13 * time.Minute, v1alpha1.BackupPending},
+		"it runs": {true, 13 * time.Minute, v1alpha1.BackupRunning},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mb := order("monday", running)
+			w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nil)), mb)
+			w.put(w.madeJob(mb, 1))
+			pod := podOf(w.jobOf("backup-monday"), 0, "", w.now)
+			pod.Status.Phase = corev1.PodPending
+			state := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating", Message: "there is no volume"}}
+			if tc.starts {
+				state = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+			}
+			pod.Status.ContainerStatuses[0].State = state
+			w.put(pod)
+			w.step("monday")
+			w.now = began.Add(tc.after)
+			w.step("monday")
+			st := w.get("monday").Status
+			if st.Phase != tc.want || (w.jobOf("backup-monday") == nil) != (tc.want == v1alpha1.BackupPending) {
+				t.Errorf("%+v", st)
+			}
+			if tc.want == v1alpha1.BackupPending && !strings.Contains(st.Message, "there is no volume") {
+				t.Errorf("it does not say why: %s", st.Message)
+			}
+		})
+	}
+}
+
 // TestABackupGetsOutOfTheWay covers I24: the sessions first, then the Job, and what follows is written down before either.
 func TestABackupGetsOutOfTheWay(t *testing.T) {
 	for reason, tc := range map[string]struct {

@@ -69,6 +69,7 @@ func (b *Backups) gather(ctx context.Context, mb *v1alpha1.MysqlBackup) (*look, 
 	}
 	f.Late = k.now.After(k.deadline())
 	f.Expired = mb.Status.StartedAt != nil && k.now.After(mb.Status.StartedAt.Add(k.job(b.Install).Timeout()+overdue))
+	f.Stuck = mb.Status.StartedAt != nil && !k.made.started && k.now.After(mb.Status.StartedAt.Add(overdue))
 	seen, known := b.Facts.Sites(mb.Namespace, mb.Spec.Group)
 	k.seen = seen
 	if known {
@@ -83,7 +84,7 @@ func (b *Backups) gather(ctx context.Context, mb *v1alpha1.MysqlBackup) (*look, 
 	return k, b.gatherTurn(ctx, k)
 }
 
-// overdue is what an attempt has beside its timeout until it is stopped: the Job ends it before.
+// overdue is what an attempt has beside its timeout until it is stopped: the Job ends it before. It is also how long its pod may take to start.
 const overdue = 12 * time.Minute
 
 // gatherTurn says whether it may start now. Whoever cannot start takes nobody else's turn.

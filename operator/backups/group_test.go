@@ -87,6 +87,30 @@ func TestAScheduleMakesOneBackupOfATime(t *testing.T) {
 	}
 }
 
+// Profile b-c of group a and profile c of group a-b have one name for their backups: neither goes without for it.
+func TestAScheduleWhoseNameAnotherGroupHas(t *testing.T) {
+	const name = "orders-nightly-20261124-0200"
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nightly)), order(name, func(mb *v1alpha1.MysqlBackup) { mb.Spec.Group = "ord" }))
+	w.group()
+	w.now = time.Date(2026, 11, 24, 2, 15, 0, 0, time.UTC)
+	for range 3 {
+		w.group()
+	}
+	var all v1alpha1.MysqlBackupList
+	if err := w.c.List(w.ctx, &all); err != nil {
+		t.Fatal(err)
+	}
+	ours := 0
+	for _, mb := range all.Items {
+		if mb.Spec.Group == "orders" && mb.Spec.Profile == "nightly" && mb.Annotations[v1alpha1.AnnotationScheduledAt] == "2026-11-24T02:00:00Z" {
+			ours++
+		}
+	}
+	if ours != 1 || len(all.Items) != 2 || w.get(name).Spec.Group != "ord" {
+		t.Errorf("%d backups of the group, %d in all", ours, len(all.Items))
+	}
+}
+
 func TestAScheduleThatMakesNone(t *testing.T) {
 	for reason, tc := range map[string]struct {
 		change func(*v1alpha1.BackupProfile)

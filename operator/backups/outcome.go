@@ -5,6 +5,7 @@ package backups
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/backup"
+	"github.com/mysql-mfg/mfg/operator/backupjob"
 )
 
 // attempt is a Job of a MysqlBackup, and what came of it.
@@ -26,6 +28,8 @@ type attempt struct {
 	job    backup.Job
 	// foreign is true of a Job of the name that is not the backup's.
 	foreign bool
+	// started is true if the container was seen to run.
+	started bool
 	// ended is true if the container ended with the code; result is what it left, if heard.
 	ended  bool
 	code   int
@@ -147,6 +151,7 @@ func (b *Backups) podsOf(ctx context.Context, a *attempt) error {
 			continue
 		}
 		a.pod = whyNotRunning(pod)
+		a.started = a.started || hasStarted(pod)
 		end := terminated(pod)
 		if end == nil {
 			continue
@@ -158,6 +163,13 @@ func (b *Backups) podsOf(ctx context.Context, a *attempt) error {
 		}
 	}
 	return nil
+}
+
+// hasStarted is true once the container that does the work was started.
+func hasStarted(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		return c.Name == backupjob.Container && (c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil)
+	})
 }
 
 // whyNotRunning says what keeps a pod from running, as far as Kubernetes tells.

@@ -271,19 +271,8 @@ func (b *Backups) schedule(ctx context.Context, g *groupLook, p *v1alpha1.Backup
 		return nil // nobody could make it; the condition says so
 	}
 	if !due.At.IsZero() {
-		mb := &v1alpha1.MysqlBackup{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: g.key.Namespace, Name: v1alpha1.ScheduledBackup(g.key.Name, p.Name, due.At),
-				Labels: map[string]string{
-					v1alpha1.LabelName: v1alpha1.NameBackup, v1alpha1.LabelManagedBy: v1alpha1.ManagedByOperator, v1alpha1.LabelGroup: g.key.Name,
-					v1alpha1.LabelBackupProfile: p.Name,
-				},
-				Annotations: map[string]string{v1alpha1.AnnotationScheduledAt: due.At.UTC().Format(time.RFC3339)},
-			},
-			Spec: v1alpha1.MysqlBackupSpec{Group: g.key.Name, Profile: p.Name},
-		}
-		if err := b.Client.Create(ctx, mb, client.FieldOwner(v1alpha1.ManagerBackup)); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("make backup %s: %w", mb.Name, err)
+		if err := b.makeScheduled(ctx, g, p.Name, due.At); err != nil {
+			return err
 		}
 	}
 	if !due.Missed.IsZero() {
@@ -296,6 +285,40 @@ func (b *Backups) schedule(ctx context.Context, g *groupLook, p *v1alpha1.Backup
 		g.soon(due.Next)
 	}
 	return nil
+}
+
+// makeScheduled makes the MysqlBackup for a time of a schedule. One that is there is what was wanted, unless it is another group's or profile's: then
+// this one has its other name.
+func (b *Backups) makeScheduled(ctx context.Context, g *groupLook, profile string, at time.Time) error {
+	names := []string{v1alpha1.ScheduledBackup(g.key.Name, profile, at), v1alpha1.ScheduledBackupApart(g.key.Name, profile, at)}
+	for _, name := range names {
+		mb := &v1alpha1.MysqlBackup{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: g.key.Namespace, Name: name,
+				Labels: map[string]string{
+					v1alpha1.LabelName: v1alpha1.NameBackup, v1alpha1.LabelManagedBy: v1alpha1.ManagedByOperator, v1alpha1.LabelGroup: g.key.Name,
+					v1alpha1.LabelBackupProfile: profile,
+				},
+				Annotations: map[string]string{v1alpha1.AnnotationScheduledAt: at.UTC().Format(time.RFC3339)},
+			},
+			Spec: v1alpha1.MysqlBackupSpec{Group: g.key.Name, Profile: profile},
+		}
+		err := b.Client.Create(ctx, mb, client.FieldOwner(v1alpha1.ManagerBackup))
+		if err == nil {
+			return nil
+		}
+		if !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("make backup %s: %w", name, err)
+		}
+		stands := &v1alpha1.MysqlBackup{}
+		if err := b.Live.Get(ctx, client.ObjectKeyFromObject(mb), stands); err != nil {
+			return fmt.Errorf("read backup %s: %w", name, err)
+		}
+		if stands.Spec.Group == g.key.Name && stands.Spec.Profile == profile {
+			return nil
+		}
+	}
+	return fmt.Errorf("make backup %s: others have its names: remove them", names[0])
 }
 
 // order asks for the verification of a backup, as a person does.

@@ -175,12 +175,12 @@ func TestTheLinesOfASecretFollowItsKeys(t *testing.T) {
 		g.Spec.Application = &v1alpha1.ApplicationSpec{Database: "app"}
 	}))
 	person := client.FieldOwner("kubectl-edit")
-	write := func(name, value string) {
+	write := func(who client.FieldOwner, name, value string) {
 		secret := &corev1.Secret{}
 		w.get(secret, v1alpha1.ApplicationSecret("orders"))
 		before := secret.DeepCopy()
 		secret.Data[name] = []byte(value)
-		w.must(w.c.Patch(w.ctx, secret, client.MergeFrom(before), person))
+		w.must(w.c.Patch(w.ctx, secret, client.MergeFrom(before), who))
 		w.turns(2)
 	}
 	holds := func(when, uri, jdbc string) {
@@ -196,12 +196,17 @@ func TestTheLinesOfASecretFollowItsKeys(t *testing.T) {
 	}, person))
 	w.turns(2)
 	holds("as it was made", "mysql://other:p1@", "?password=p1&user=other")
-	write("username", "app")
+	write(person, "username", "app")
 	holds("with another username", "mysql://app:p1@", "?password=p1&user=app")
-	write("password", "p2")
+	write(person, "password", "p2")
 	holds("with another password", "mysql://app:p2@", "?password=p2&user=app")
-	write("uri", "mysql://reader:p3@elsewhere/app")
-	write("password", "p4")
+	write(v1alpha1.ManagerPlugin, "uri", "mysql://app:p3@mysql-orders-primary.shop.svc:3306/app")
+	write(person, "password", "p3")
+	write(person, "username", "other")
+	holds("after the plugin wrote it", "mysql://other:p3@", "?password=p3&user=other")
+	write(person, "username", "app")
+	write(person, "uri", "mysql://reader:p3@elsewhere/app")
+	write(person, "password", "p4")
 	holds("with a uri of a person's own", "mysql://reader:p3@elsewhere/app", "?password=p4&user=app")
 }
 

@@ -104,9 +104,21 @@ func TestWhatBecomesOfARoleThatIsKeptFencedI29(t *testing.T) {
 		if d.Verdict == VerdictBlocked && !strings.Contains(d.Message, end) {
 			t.Errorf("I29: %s: nobody is told how to end it: %s", name, d.Message)
 		}
+		if d.Verdict == VerdictFailover && d.Reason == v1alpha1.ReasonKeptFenced && strings.Contains(d.Message, end) {
+			t.Errorf("I29: %s: the role moves, and a person is told to end what does not hinder it: %s", name, d.Message)
+		}
 		if free.Reason == v1alpha1.ReasonKeptFenced {
 			t.Errorf("%s: a site that nobody keeps fenced: %s", name, free.Message)
 		}
+	}
+}
+
+// TestAKeptSiteThatMayNeverBeFirstHindersNothingI29: to end its fence would bring no first site.
+func TestAKeptSiteThatMayNeverBeFirstHindersNothingI29(t *testing.T) {
+	s := factstest.World(Durable{}, factstest.Seen("a", "A:1-9", 0), factstest.Seen("b", "A:1-9", 0))
+	s.Sites[0].Role, s.Sites[0].KeptFenced, s.Sites[1].OtherVolume = v1alpha1.DROnly, true, true
+	if d := Decide(s, Memory{}); d.Verdict != VerdictBlocked || d.Reason != v1alpha1.ReasonNoFitCandidate {
+		t.Errorf("I29: %s %s: %s", d.Verdict, d.Reason, d.Message)
 	}
 }
 

@@ -33,6 +33,7 @@ func TestWhichRecordsAreKeptI10(t *testing.T) {
 		return all
 	}
 	since := v1alpha1.FailoverRecord{Epoch: 5, Kind: v1alpha1.FailoverPlanned, From: "c", To: "b", LossExact: true}
+	taken := v1alpha1.FailoverRecord{Epoch: 5, Kind: v1alpha1.FailoverPlanned, From: "a", To: "c", LossExact: true}
 	for name, tc := range map[string]struct {
 		records []v1alpha1.FailoverRecord
 		want    int
@@ -46,6 +47,7 @@ func TestWhichRecordsAreKeptI10(t *testing.T) {
 		"one is not listed any more":               {append(backAndForth(10), unlisted), recordsKept},
 		"a newer one speaks of the site":           {append(backAndForth(9), since, old), recordsKept},
 		"a newer one that goes speaks of the site": {append(backAndForth(10), since, old), recordsKept},
+		"the site had the role since":              {append(backAndForth(10), taken, old), recordsKept},
 	} {
 		s := factstest.World(Durable{Epoch: 21, ActiveSite: "b", Records: tc.records}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-9", 4))
 		got := withRecord(s, Transition{Kind: v1alpha1.FailoverPlanned, From: "b", To: "a"})

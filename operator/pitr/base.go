@@ -43,7 +43,7 @@ func (h Held) goesOnFrom(b *v1alpha1.MysqlBackup) bool {
 	if err != nil {
 		return false
 	}
-	if !h.ArchivedKnown {
+	if !h.ArchivedKnown || set.IsEmpty() {
 		return true // it cannot be told; a restore looks for itself, and refuses what is not there
 	}
 	covered := set.Union(h.Archived)

@@ -44,8 +44,8 @@ func Retained(backups []v1alpha1.MysqlBackup, place string) (Oldest, bool) {
 		if !isKept(b, place) {
 			continue
 		}
-		set, err := gtid.Parse(b.Status.GTIDExecuted)
-		if err != nil || b.Status.StartedAt == nil {
+		set, known := heldBy(b)
+		if !known || b.Status.StartedAt == nil {
 			return Oldest{}, false
 		}
 		switch {
@@ -58,6 +58,12 @@ func Retained(backups []v1alpha1.MysqlBackup, place string) (Oldest, bool) {
 		out.Executed = out.Executed.Intersect(set)
 	}
 	return out, found
+}
+
+// heldBy is what a backup holds. It is not known of one whose set was too long to be told: then status says nothing, as it does of an empty one.
+func heldBy(b *v1alpha1.MysqlBackup) (gtid.Set, bool) {
+	set, err := gtid.Parse(b.Status.GTIDExecuted)
+	return set, err == nil && !set.IsEmpty()
 }
 
 // isKept is true for a backup that a restore could begin with, as far as MysqlBackups know.

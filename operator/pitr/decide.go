@@ -65,7 +65,7 @@ func Decide(l Look) State {
 	st := before.DeepCopy()
 	st.Reason, st.Message, st.Holding = "", "", l.Holding
 	if h := l.Heard; h != nil && h.State != wire.ArchiverStandby && h.State != wire.ArchiverStarting {
-		take(st, h)
+		take(st, h, l.Now)
 	}
 	held := l.Held
 	if h := l.Heard; h != nil && h.ArchivedGTID != "" {
@@ -92,10 +92,15 @@ func Decide(l Look) State {
 	return s
 }
 
-// take writes down what the archiver says.
-func take(st *v1alpha1.PITRStatus, h *wire.ArchiverStatus) {
+// take writes down what the archiver says. An archive that reaches into the future does so by a clock that is or was wrong, and would hide for as long
+// that nothing is archived any more: then the latest point that was known before stands.
+func take(st *v1alpha1.PITRStatus, h *wire.ArchiverStatus, now time.Time) {
 	st.Site, st.Bytes = h.Site, h.Bytes
-	if !h.Latest.IsZero() && (st.Latest == nil || h.Latest.After(st.Latest.Time)) {
+	future := now.Add(futureMost)
+	if st.Latest != nil && st.Latest.After(future) {
+		st.Latest = nil
+	}
+	if !h.Latest.IsZero() && !h.Latest.After(future) && (st.Latest == nil || h.Latest.After(st.Latest.Time)) {
 		st.Latest = &metav1.Time{Time: h.Latest.UTC().Truncate(time.Second)}
 	}
 	st.ArchivedGTID = h.ArchivedGTID
@@ -110,6 +115,8 @@ func take(st *v1alpha1.PITRStatus, h *wire.ArchiverStatus) {
 }
 
 const (
+	// futureMost is by how much the clock of an archiver's node may be ahead of this one.
+	futureMost = 10 * time.Minute
 	// statusGTIDMax bounds the set in status, and statusGaps the gaps, each of at most 2 KiB: the group's status has to fit into the store.
 	statusGTIDMax = 16 << 10
 	statusGaps    = 8
@@ -231,6 +238,18 @@ func IsTroubled(active string, heard *wire.ArchiverStatus) bool {
 	return active == "" || heard == nil || heard.State != wire.ArchiverArchiving
 }
 
+// shortLag is below which a lag says nothing but when somebody looked: it rises and falls with every interval.
+const shortLag = 5 * time.Minute
+
+func isShort(lag string) bool {
+	for _, step := range lagSteps {
+		if step.text == lag {
+			return step.below <= shortLag
+		}
+	}
+	return false
+}
+
 // SameButTimes is true if two statuses differ in nothing but how far the archive has come: that is written now and then.
 func SameButTimes(a, b *v1alpha1.PITRStatus) bool {
 	if a == nil || b == nil {
@@ -239,6 +258,9 @@ func SameButTimes(a, b *v1alpha1.PITRStatus) bool {
 	x, y := a.DeepCopy(), b.DeepCopy()
 	for _, s := range []*v1alpha1.PITRStatus{x, y} {
 		s.Latest, s.ArchivedGTID, s.Bytes = nil, "", 0
+	}
+	if isShort(x.Lag) && isShort(y.Lag) {
+		x.Lag, y.Lag = "", ""
 	}
 	return equality.Semantic.DeepEqual(x, y)
 }

@@ -49,3 +49,11 @@ func HoldOf(l Logs, behind, released bool) (action HoldAction, full bool) {
 
 // IsBehind is true if the archive is so far behind that logs could be purged before it has them.
 func IsBehind(lag, interval time.Duration) bool { return lag > max(HoldLeast, 10*interval) }
+
+// segmentsMost is about how many files the archive is to have of a log that is open: one for each interval in which something was written.
+const segmentsMost = 2000
+
+// OpenFor is how long a log may be open that is archived in such an interval.
+func OpenFor(interval time.Duration) time.Duration {
+	return min(24*time.Hour, max(time.Hour, segmentsMost*interval))
+}

@@ -47,18 +47,19 @@ func TestWhatMayGoFromTheArchiveI27(t *testing.T) {
 		want    string
 		set     string
 	}{
-		"none":                     {place: place},
-		"one":                      {backups: []v1alpha1.MysqlBackup{young}, place: place, want: "young", set: a + ":1-30"},
-		"the oldest":               {backups: []v1alpha1.MysqlBackup{young, old}, place: place, want: "old", set: a + ":1-10"},
-		"one of a site that lags":  {backups: []v1alpha1.MysqlBackup{old, copied("lags", day, a+":1-7")}, place: place, want: "old", set: a + ":1-7"},
-		"one that diverged":        {backups: []v1alpha1.MysqlBackup{old, copied("other", day, a+":1-8,"+b+":1-3")}, place: place, want: "old", set: a + ":1-8"},
-		"nothing is archived":      {backups: []v1alpha1.MysqlBackup{old}},
-		"in another storage":       {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.Location = "s3://other/shop/orders" }), young}, place: place, want: "young", set: a + ":1-30"},
-		"one that runs":            {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.Phase = v1alpha1.BackupRunning }), young}, place: place, want: "young", set: a + ":1-30"},
-		"one that failed":          {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.Phase = v1alpha1.BackupFailed })}, place: place},
-		"one that is removed":      {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.Phase = v1alpha1.BackupDeleting }), young}, place: place, want: "old", set: a + ":1-10"},
-		"what it holds is unknown": {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.GTIDExecuted = "?" }), young}, place: place},
-		"when it began is unknown": {backups: []v1alpha1.MysqlBackup{young, changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.StartedAt = nil })}, place: place},
+		"none":                       {place: place},
+		"one":                        {backups: []v1alpha1.MysqlBackup{young}, place: place, want: "young", set: a + ":1-30"},
+		"the oldest":                 {backups: []v1alpha1.MysqlBackup{young, old}, place: place, want: "old", set: a + ":1-10"},
+		"one of a site that lags":    {backups: []v1alpha1.MysqlBackup{old, copied("lags", day, a+":1-7")}, place: place, want: "old", set: a + ":1-7"},
+		"one that diverged":          {backups: []v1alpha1.MysqlBackup{old, copied("other", day, a+":1-8,"+b+":1-3")}, place: place, want: "old", set: a + ":1-8"},
+		"nothing is archived":        {backups: []v1alpha1.MysqlBackup{old}},
+		"in another storage":         {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.Location = "s3://other/shop/orders" }), young}, place: place, want: "young", set: a + ":1-30"},
+		"one that runs":              {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.Phase = v1alpha1.BackupRunning }), young}, place: place, want: "young", set: a + ":1-30"},
+		"one that failed":            {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.Phase = v1alpha1.BackupFailed })}, place: place},
+		"one that is removed":        {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.Phase = v1alpha1.BackupDeleting }), young}, place: place, want: "old", set: a + ":1-10"},
+		"what it holds is unknown":   {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.GTIDExecuted = "?" }), young}, place: place},
+		"what it holds was too long": {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.GTIDExecuted = "" }), young}, place: place},
+		"when it began is unknown":   {backups: []v1alpha1.MysqlBackup{young, changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.StartedAt = nil })}, place: place},
 	} {
 		c := CutoffOf(&v1alpha1.MysqlFailoverGroup{}, tc.backups, tc.place)
 		if (c.Cutoff != nil) != (tc.want != "") || c.Backup != tc.want || c.GTIDExecuted != gtid.MustParse(tc.set).String() {
@@ -122,6 +123,8 @@ func TestTheEarliestPoint(t *testing.T) {
 		"a gap after both":               {both, Held{Executed: set(a + ":1-50"), ServerUUID: a, Archived: set(a + ":1-39:41-50"), ArchivedKnown: true}, nil},
 		"what another site wrote lacks":  {both, Held{Executed: set(a + ":1-50," + b + ":1-9"), ServerUUID: b, Archived: set(a + ":1-45," + b + ":1-9"), ArchivedKnown: true}, nil},
 		"nothing of the new site yet":    {both, Held{Executed: set(a + ":1-50," + b + ":1-9"), ServerUUID: b, Archived: set(a + ":1-50"), ArchivedKnown: true}, &old},
+		"that of the backup is too long": {[]v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.GTIDExecuted = "" })},
+			Held{Executed: set(a + ":1-50"), ServerUUID: a, Archived: set(a + ":11-50"), ArchivedKnown: true}, &old},
 		"the set is too long to be told": {both, Held{Executed: set(a + ":1-50"), ServerUUID: a}, &old},
 	} {
 		want := time.Time{}
@@ -246,6 +249,23 @@ func TestWhatStatusSaysOfAnArchive(t *testing.T) {
 			t.Errorf("%s: %+v, lag %s", name, s.Status, s.Lag)
 		}
 	}
+	// One that reaches into the future has a clock that is wrong, or had: the lag grows, so that it is told that nothing comes any more.
+	for name, before := range map[string]*v1alpha1.MysqlFailoverGroup{
+		"is said for the first time": told(*want), "was believed before": told(v1alpha1.PITRStatus{Latest: at(-24 * time.Hour)}),
+	} {
+		l.Group, l.Now = before, now.Add(10*time.Minute)
+		l.Heard = heard(func(h *wire.ArchiverStatus) { h.Latest = now.Add(24 * time.Hour) })
+		s := Decide(l)
+		if s.Status.Latest != nil && s.Status.Latest.After(l.Now) || s.Condition.Status == metav1.ConditionTrue {
+			t.Errorf("the future %s: %+v, %s", name, s.Status.Latest, s.Condition.Reason)
+		}
+	}
+	// Clocks differ a little.
+	l.Group, l.Now = told(*want), now
+	l.Heard = heard(func(h *wire.ArchiverStatus) { h.Latest = now.Add(time.Minute) })
+	if s := Decide(l); !s.Status.Latest.Time.Equal(now.Add(time.Minute)) || s.Lag != 0 {
+		t.Errorf("a clock that is a minute ahead: %+v, lag %s", s.Status.Latest, s.Lag)
+	}
 	// It is bounded, whatever an archiver says.
 	l.Group, l.Now = group(nil), now
 	l.Heard = heard(func(h *wire.ArchiverStatus) {
@@ -289,6 +309,14 @@ func TestHold(t *testing.T) {
 	}
 }
 
+func TestOpenFor(t *testing.T) {
+	for interval, want := range map[time.Duration]time.Duration{time.Second: time.Hour, 5 * time.Second: 10000 * time.Second, 30 * time.Second: 60000 * time.Second, 10 * time.Minute: 24 * time.Hour} {
+		if got := OpenFor(interval); got != want {
+			t.Errorf("archived every %s, a log may be open for %s", interval, got)
+		}
+	}
+}
+
 func TestOnlyTimesDiffer(t *testing.T) {
 	x := &v1alpha1.PITRStatus{Site: "a", Latest: at(0), Bytes: 1, ArchivedGTID: "x", Earliest: at(time.Hour), Gaps: []v1alpha1.PITRGap{{Site: "a"}}}
 	for name, tc := range map[string]struct {
@@ -305,6 +333,14 @@ func TestOnlyTimesDiffer(t *testing.T) {
 		tc.change(y)
 		if SameButTimes(x, y) != tc.same {
 			t.Errorf("%s: same is %t", name, !tc.same)
+		}
+	}
+	for _, tc := range []struct {
+		a, b string
+		same bool
+	}{{"<30s", "<1m", true}, {"<1m", "<5m", true}, {"<5m", "<15m", false}, {"<1h", "<6h", false}, {"", "<30s", false}} {
+		if SameButTimes(&v1alpha1.PITRStatus{Lag: tc.a}, &v1alpha1.PITRStatus{Lag: tc.b}) != tc.same {
+			t.Errorf("a lag of %q and one of %q: same is %t", tc.a, tc.b, !tc.same)
 		}
 	}
 	if SameButTimes(nil, x) || !SameButTimes(nil, nil) {

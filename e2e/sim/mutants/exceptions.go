@@ -35,6 +35,7 @@ var exceptions = []exception{
 	{memory, "OutlivedAndSilent", "known", force, noSite + ", and has no pod that could have ended"},
 	{lineage, "successorHad", "err != nil", deny, "what cannot be parsed is the empty set"},
 	{promotion, "IsNumberingAgain", "err != nil", deny, "what cannot be parsed is the empty set"},
+	{failover, "keptFirst", "site.KeptFenced", force, "it is asked only where no site may be the first, so one that is not kept fenced may not either"},
 	{failover, "waiting", `why.Reason != ""`, force, "no reason is no passing one"},
 	{lineage, "ErrantOf", `active.Name == ""`, deny, noSite + ", which the third case asks"},
 	{lineage, "ErrantOf", "!active.SQLAnswers()", deny, "whose MySQL does not answer is not writable, which is asked beside it"},

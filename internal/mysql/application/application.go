@@ -92,6 +92,8 @@ func Statements(a Account) []string {
 	return append([]string{
 		"CREATE USER IF NOT EXISTS " + user + " IDENTIFIED BY " + password,
 		"ALTER USER " + user + " IDENTIFIED BY " + password,
+		// A backup of an account whose password was being replaced has the older one too.
+		"ALTER USER " + user + " DISCARD OLD PASSWORD",
 	}, grant(a.Database, user)...)
 }
 
