@@ -128,7 +128,7 @@ func TestAlertsUseMetricsThatThereAre(t *testing.T) {
 
 // What was planned is told apart by its reason: a new one must not wake anybody, and one that was renamed neither.
 func TestPlannedFailoversDoNotAlert(t *testing.T) {
-	planned := strings.Join([]string{string(v1alpha1.ReasonRequested), string(v1alpha1.ReasonSiteLeaving), string(v1alpha1.ReasonOrderedUpdate), string(v1alpha1.ReasonPlannedReverted)}, "|")
+	planned := strings.Join([]string{string(v1alpha1.ReasonRequested), string(v1alpha1.ReasonSiteLeaving), string(v1alpha1.ReasonOrderedUpdate), string(v1alpha1.ReasonVolumeFails), string(v1alpha1.ReasonPlannedReverted)}, "|")
 	chosen := strings.Join([]string{string(v1alpha1.ReasonModeManual), string(v1alpha1.ReasonModeObserve)}, "|")
 	for name, want := range map[string]string{"MysqlFailoverGroupFailedOver": planned, "MysqlFailoverGroupWouldNotFailOver": chosen} {
 		expr := alerts(t)[name].Expr
@@ -144,7 +144,10 @@ func TestPlannedFailoversDoNotAlert(t *testing.T) {
 	_, block, _ := strings.Cut(readFile(t, "../api/v1alpha1/reasons_failover.go"), "// Causes of planned failovers.\nconst (\n")
 	block, _, _ = strings.Cut(block, "\n)")
 	if causes := regexp.MustCompile(`(?m)^\tReason\w+ +Reason += "`).FindAllString(block, -1); len(causes) != 4 {
-		t.Errorf("there are %d causes of planned failovers, want 4: MysqlFailoverGroupFailedOver must leave out all of them but VolumeFails, of which somebody must know", len(causes))
+		t.Errorf("there are %d causes of planned failovers, want 4: MysqlFailoverGroupFailedOver must leave out all of them", len(causes))
+	}
+	if expr, want := alerts(t)["MysqlFailoverGroupMovedOffVolume"].Expr, `reason="`+string(v1alpha1.ReasonVolumeFails)+`"`; strings.Count(expr, want) != 3 || strings.Count(expr, "reason=") != 3 {
+		t.Errorf("MysqlFailoverGroupMovedOffVolume looks for something else than %s: %s", want, expr)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -208,8 +209,52 @@ func TestNamespacedRights(t *testing.T) {
 		t.Errorf("resources in the whole cluster (-want +got):\n%s", diff)
 	}
 	slices.Sort(namespaced)
-	if diff := cmp.Diff([]string{"billing/mfg-operator", "mfg-system/mfg-operator-own", "shop/mfg-operator"}, namespaced); diff != "" {
+	if diff := cmp.Diff([]string{"billing/mfg-operator-mfg-system-groups", "mfg-system/mfg-operator-own", "shop/mfg-operator-mfg-system-groups"}, namespaced); diff != "" {
 		t.Errorf("roles (-want +got):\n%s", diff)
+	}
+}
+
+// Two releases make no object of the same name, whatever namespaces they watch: Helm would refuse the second. Only one has the definitions.
+func TestTwoReleasesShareNoObject(t *testing.T) {
+	for name, tc := range matrix {
+		if tc.chart != operatorChart {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			ours := keys(t, render(t, tc.chart, tc.values))
+			for _, key := range keys(t, render(t, tc.chart, tc.values, "--namespace", "mfg-blue")) {
+				if slices.Contains(ours, key) {
+					t.Errorf("both make %s", key)
+				}
+			}
+		})
+	}
+}
+
+// keys are kind, namespace and name of what manifests make; one that they make twice fails.
+func keys(t *testing.T, manifests string) (all []string) {
+	t.Helper()
+	for document := range strings.SplitSeq("\n"+manifests, "\n---\n") {
+		var o metav1.PartialObjectMetadata
+		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
+			t.Fatalf("parse: %v\n%s", err, document)
+		}
+		key := o.Kind + " " + o.Namespace + "/" + o.Name
+		switch {
+		case o.Kind == "":
+			continue
+		case slices.Contains(all, key):
+			t.Errorf("%s is made twice", key)
+		}
+		all = append(all, key)
+	}
+	return all
+}
+
+// A release may live in a namespace that it watches: what it may do there for itself and for groups are two Roles.
+func TestReleaseWatchesItsOwnNamespace(t *testing.T) {
+	for _, namespace := range []string{"mfg-system", "own"} {
+		keys(t, render(t, operatorChart, "crds: {enabled: false}\nwatchNamespaces: ["+namespace+"]", "--namespace", namespace))
 	}
 }
 

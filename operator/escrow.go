@@ -76,7 +76,7 @@ func addEscrow(mgr ctrl.Manager, s settings, loops *monitor.Monitor, own *certif
 		return fmt.Errorf("make client of the escrow listener: %w", err)
 	}
 	store := escrow.New(escrow.Options{Client: direct, Live: direct, Pods: podsOf(loops), Log: log})
-	listener := server.EscrowRunnable{Escrow: server.NewEscrow(store, log), Addr: s.escrowAddr, Dir: s.escrowTLSDir, Ends: certificates.ShowEscrow}
+	listener := server.EscrowRunnable{Escrow: server.NewEscrow(store, log), Addr: s.escrowAddr, Dir: s.escrowTLSDir, Taken: certificates.ShowEscrow}
 	if own != nil {
 		listener.Own = own.GetCertificate
 		if err := mgr.Add(own); err != nil {

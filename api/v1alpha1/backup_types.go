@@ -202,7 +202,8 @@ type BackupRetention struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Count int32 `json:"count,omitempty"`
-	// maxAge keeps the backups that are younger. From 1h to 87600h. Default unset.
+	// maxAge keeps the backups that are younger. If it stands without count, none is removed while none is younger. From 1h to 87600h.
+	// Default unset.
 	//
 	// +optional
 	// +kubebuilder:validation:Type=string

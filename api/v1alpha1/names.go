@@ -119,6 +119,8 @@ const (
 	ManagerBackup           = "mfg-backup"
 	ManagerBackupStatus     = "mfg-backup-status"
 	ManagerPITRStatus       = "mfg-pitr-status"
+	// ManagerPlugin is kubectl mfg, whatever it writes.
+	ManagerPlugin = "kubectl-mfg"
 	// ManagerRequest, with a kind of requests after it, owns the last answer of that kind: whoever answers one kind writes no other.
 	ManagerRequest = "mfg-request-"
 )

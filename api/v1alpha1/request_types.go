@@ -128,9 +128,11 @@ var confirmable = []string{
 func IsConfirmable(reason string) bool { return slices.Contains(confirmable, reason) }
 
 // LastRequest is the last answer to a request of one kind. Only the operator writes it, and only once the outcome is known: how
-// far a request is that is under way stands in plannedFailover, transition, sites[].clone, encryptionAtRest and passwords.
+// far a request is that is under way stands in plannedFailover, transition, sites[].clone, encryptionAtRest, passwords, and the condition
+// TLSReady.
 type LastRequest struct {
-	// kind of the request: PlannedFailover, AbortFailover, ForceFailover, RecloneSite, RotateKeyring, RotatePasswords or PromoteCache.
+	// kind of the request: PlannedFailover, AbortFailover, ForceFailover, RecloneSite, RotateKeyring, RotatePasswords, PromoteCache or
+	// RotateCertificate.
 	//
 	// +required
 	Kind RequestKind `json:"kind"`
@@ -138,7 +140,7 @@ type LastRequest struct {
 	//
 	// +optional
 	ID string `json:"id,omitempty"`
-	// target is the value of the annotation that asked: a site, or accounts.
+	// target is the value of the annotation that asked: a site, accounts, or what is to be replaced of the certificate.
 	//
 	// +optional
 	Target string `json:"target,omitempty"`

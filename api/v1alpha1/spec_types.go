@@ -114,8 +114,9 @@ type MysqlFailoverGroupSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k.size() <= 128 && k.matches('^[A-Za-z][A-Za-z0-9_.-]*$'))",message="a key of mysqlConf is the name of a MySQL setting: a letter, then letters, digits, '_', '-' and '.', at most 128 characters; correct or remove the others",reason=FieldValueInvalid
 	MysqlConf map[string]string `json:"mysqlConf,omitempty"`
 
-	// tls gives the certificates for connections to MySQL; with it every connection must be encrypted. Default none:
-	// connections may be in plain text. It can neither be added to a group nor taken off it.
+	// tls gives the certificates for connections to MySQL. With it every connection must be encrypted, unless plainConnections says
+	// otherwise. Default none: connections may be in plain text. It can be added to a group that runs, in steps (docs/tls.md), but not
+	// taken off.
 	//
 	// +optional
 	TLS *TLSSpec `json:"tls,omitempty"`

@@ -94,3 +94,15 @@ func TestTheAccountOfBackups(t *testing.T) {
 		}
 	}
 }
+
+// An account of ours that locks after wrong passwords could be locked by anybody who reaches the port (docs/security.md).
+func TestNoAccountOfOursLocksAfterWrongPasswords(t *testing.T) {
+	a := Accounts{Operator: "o", Replication: "r", Clone: "c", Sidecar: "s", Root: "x"}
+	for _, statements := range [][]string{AccountStatements(a, true), RightsStatements(a, true), ReplaceAccountStatements(a, true)} {
+		for _, s := range statements {
+			if strings.Contains(s, "FAILED_LOGIN_ATTEMPTS") || strings.Contains(s, "PASSWORD_LOCK_TIME") {
+				t.Errorf("%.60s has its account locked", s)
+			}
+		}
+	}
+}

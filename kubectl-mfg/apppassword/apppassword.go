@@ -176,7 +176,7 @@ func (w *world) write(ctx context.Context, change func(data map[string][]byte)) 
 		w.secret.Data = map[string][]byte{}
 	}
 	change(w.secret.Data)
-	_, err := w.c.Kube().CoreV1().Secrets(w.op.Namespace).Update(ctx, w.secret, metav1.UpdateOptions{FieldManager: "kubectl-mfg"})
+	_, err := w.c.Kube().CoreV1().Secrets(w.op.Namespace).Update(ctx, w.secret, metav1.UpdateOptions{FieldManager: cli.FieldManager})
 	switch {
 	case apierrors.IsConflict(err):
 		return false, nil

@@ -27,7 +27,7 @@ func OrDash(s string) string {
 }
 
 // FieldManager is who changes annotations, for those who read managedFields.
-const FieldManager = "kubectl-mfg"
+const FieldManager = v1alpha1.ManagerPlugin
 
 // GroupName is how kubectl names a group, so that the output of -o name can be given back to it.
 func GroupName(name string) string {

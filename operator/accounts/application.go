@@ -5,11 +5,9 @@ package accounts
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,7 +18,6 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/api/wire"
 	mysqlapp "github.com/mysql-mfg/mfg/internal/mysql/application"
 	"github.com/mysql-mfg/mfg/operator/application"
 	"github.com/mysql-mfg/mfg/operator/apply"
@@ -101,7 +98,7 @@ func (r *Application) keep(ctx context.Context, s *scope.Scope, spec *v1alpha1.A
 			return nil, errSecretGone
 		}
 		out := render.RootSecret(s.In, "")
-		out.Name, out.Data = name, secretOf(s.Key, spec, nil)
+		out.Name, out.Data = name, secretOf(s.Key, spec, &corev1.Secret{})
 		return out, nil
 	})
 	if errors.Is(err, errSecretGone) {
@@ -114,14 +111,14 @@ func (r *Application) keep(ctx context.Context, s *scope.Scope, spec *v1alpha1.A
 	return r.complete(ctx, s, spec)
 }
 
-// complete adds the keys that a person's own Secret lacks. What is in it stays. A password that is lost is not made up once the account was
+// complete adds the keys that a person's own Secret lacks. What a person wrote stays. A password that is lost is not made up once the account was
 // seen with it: another one would fit no server.
 func (r *Application) complete(ctx context.Context, s *scope.Scope, spec *v1alpha1.ApplicationSpec) error {
 	if s.Application != nil && len(s.ApplicationSecret.Data[v1alpha1.ApplicationPassword]) == 0 {
 		return nil
 	}
 	before := s.ApplicationSecret.DeepCopy()
-	data := secretOf(s.Key, spec, before.Data)
+	data := secretOf(s.Key, spec, before)
 	if maps.EqualFunc(data, before.Data, bytes.Equal) {
 		return nil
 	}
@@ -136,26 +133,6 @@ func (r *Application) complete(ctx context.Context, s *scope.Scope, spec *v1alph
 		return fmt.Errorf("write the Secret of the application: %w", err)
 	}
 	return nil
-}
-
-// secretOf is what the Secret has, and what it lacks beside it.
-func secretOf(group types.NamespacedName, spec *v1alpha1.ApplicationSpec, has map[string][]byte) map[string][]byte {
-	out := map[string][]byte{}
-	maps.Copy(out, has)
-	put := func(key, value string) string {
-		if len(out[key]) == 0 {
-			out[key] = []byte(value)
-		}
-		return string(out[key])
-	}
-	user, password := put(v1alpha1.ApplicationUsername, spec.Account()), put(v1alpha1.ApplicationPassword, passwordPrefix+rand.Text())
-	database := put(v1alpha1.ApplicationDatabase, spec.Database)
-	host := put(v1alpha1.ApplicationHost, v1alpha1.PrimaryService(group.Name)+"."+group.Namespace+".svc")
-	port := put(v1alpha1.ApplicationPort, strconv.Itoa(wire.PortMySQL))
-	uri, jdbc := v1alpha1.ApplicationURIs(user, password, host, port, database)
-	put(v1alpha1.ApplicationURI, uri)
-	put(v1alpha1.ApplicationJDBC, jdbc)
-	return out
 }
 
 // MakeDatabase takes the next step towards the database.

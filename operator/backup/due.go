@@ -31,8 +31,15 @@ type Due struct {
 // stepsMax bounds the search of one call: a schedule of every minute over the longest deadline.
 const stepsMax = 24 * 60 * 8
 
-// Decide says what is due. seen is the last time that was dealt with, or when the schedule came to be.
+// skewMax is by how much the clocks of two operators may differ.
+const skewMax = 10 * time.Minute
+
+// Decide says what is due. seen is the last time that was dealt with, or when the schedule came to be. One far in the future was noted by a
+// clock that was ahead: the schedule goes on from now, and does not wait until that time has come.
 func (s Schedule) Decide(seen, now time.Time) Due {
+	if seen.Sub(now) > skewMax {
+		seen = now
+	}
 	d := Due{Seen: seen}
 	first := seen
 	if oldest := now.Add(-s.Deadline); first.Before(oldest) {

@@ -41,7 +41,7 @@ type State struct {
 
 // Ready says whether backups are made as they should be.
 func (h Health) Ready(now time.Time) State {
-	newest := h.newest()
+	newest := h.newest(now)
 	elsewhere := 0
 	for _, a := range h.All {
 		if a.Elsewhere {
@@ -73,7 +73,7 @@ func (h Health) Ready(now time.Time) State {
 
 // Verified says whether it is proven that backups can be restored.
 func (h Health) Verified(now time.Time) State {
-	newest := newestFirst(h.All)
+	newest := pastFirst(h.All, now)
 	switch {
 	case h.NotRestorable != "":
 		return State{Reason: v1alpha1.ReasonBackupNotRestorable, Message: fmt.Sprintf("backup %s could not be restored: %s", h.NotRestorable, h.NotRestorableMessage)}
@@ -100,8 +100,8 @@ func (h Health) Verified(now time.Time) State {
 }
 
 // newest is when the newest backup was completed; zero if there is none.
-func (h Health) newest() time.Time {
-	if all := newestFirst(h.All); len(all) > 0 {
+func (h Health) newest(now time.Time) time.Time {
+	if all := pastFirst(h.All, now); len(all) > 0 {
 		return all[0].FinishedAt
 	}
 	return time.Time{}

@@ -39,12 +39,16 @@ type Retention struct {
 }
 
 // Expired are the backups of a profile to remove, the oldest first. What any rule keeps is kept; so are the newest, the newest verified one and
-// what is in use.
+// what is in use. One of the future stays, and stands for no other. While none is younger than MaxAge, none is removed: either no more are
+// made, or the clock is ahead, and those are all that there is.
 func Expired(all []Artifact, r Retention, now time.Time) []string {
 	if r.Count <= 0 && r.MaxAge <= 0 {
 		return nil
 	}
-	newest := newestFirst(all)
+	newest := pastFirst(all, now)
+	if r.Count <= 0 && (len(newest) == 0 || now.Sub(newest[0].FinishedAt) >= r.MaxAge) {
+		return nil
+	}
 	verified := slices.IndexFunc(newest, func(a Artifact) bool { return a.Verified })
 	least := max(r.Count, r.MinCount, 1)
 	var gone []string
@@ -63,6 +67,12 @@ func newestFirst(all []Artifact) []Artifact {
 	return slices.SortedFunc(slices.Values(all), func(a, b Artifact) int {
 		return cmp.Or(b.FinishedAt.Compare(a.FinishedAt), cmp.Compare(a.Name, b.Name))
 	})
+}
+
+// pastFirst are those of the past, the newest first. One of the future was completed by a clock that was ahead: how old it is nobody knows, and
+// it must not pass for the newest until that time has come.
+func pastFirst(all []Artifact, now time.Time) []Artifact {
+	return slices.DeleteFunc(newestFirst(all), func(a Artifact) bool { return a.FinishedAt.After(now) })
 }
 
 func oldestFirst(all []Waiting) []Waiting {
@@ -93,7 +103,7 @@ type VerificationDue struct {
 // Decide picks the backup to verify: the newest that can be looked at. seen is the last time of the cron that was dealt with, or when it came to be.
 func (v Verification) Decide(all []Artifact, seen, now time.Time) VerificationDue {
 	d := VerificationDue{Seen: seen}
-	newest := slices.DeleteFunc(newestFirst(all), func(a Artifact) bool { return a.Elsewhere })
+	newest := slices.DeleteFunc(pastFirst(all, now), func(a Artifact) bool { return a.Elsewhere })
 	if len(newest) == 0 {
 		return d
 	}

@@ -56,12 +56,16 @@ func TestExpired(t *testing.T) {
 		"at the age":                          {"1 2", Retention{MaxAge: 2 * day}, "2"},
 		"count or age, what keeps more":       {"1 2 3 4", Retention{Count: 1, MaxAge: 3*day + 1}, "4"},
 		"age or count, what keeps more":       {"1 2 3 4", Retention{Count: 3, MaxAge: 1}, "4"},
-		"the least of old ones":               {"100 200 300", Retention{MaxAge: day, MinCount: 2}, "300"},
+		"the least of old ones":               {"0 100 200 300", Retention{MaxAge: day, MinCount: 2}, "300 200"},
+		"none by age while no newer are made": {"100 200 300", Retention{MaxAge: day, MinCount: 2}, ""},
+		"by count, however old all are":       {"100 200 300", Retention{Count: 1, MaxAge: day}, "300 200"},
 		"never the last":                      {"100", Retention{MaxAge: day}, ""},
 		"never the newest verified":           {"1 2 3v 4v", Retention{Count: 2}, "4v"},
 		"never one in use":                    {"1 2 3u 4", Retention{Count: 2}, "4"},
 		"a failed verification keeps nothing": {"1 2 3f", Retention{Count: 2}, "3f"},
-		"of a clock that is behind":           {"1 -5 2", Retention{MaxAge: day}, "2 1"},
+		"of a clock that is behind":           {"0 1 -5 2", Retention{MaxAge: day}, "2 1"},
+		"one of the future is not the newest": {"1 -5 2", Retention{Count: 1}, "2"},
+		"nor the newest verified one":         {"1 -5v 2v 3v", Retention{Count: 1}, "3v"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -118,6 +122,9 @@ func TestWhatIsKept(t *testing.T) {
 		if len(all) > 0 && newestFirst(left)[0] != newestFirst(all)[0] {
 			r.Fatal("the newest is removed")
 		}
+		if past := pastFirst(all, now); len(past) > 0 && !slices.Contains(left, past[0]) {
+			r.Fatal("the newest of the past is removed")
+		}
 		is := func(a Artifact) bool { return a.Verified }
 		if i := slices.IndexFunc(newestFirst(all), is); i >= 0 && !slices.Contains(left, newestFirst(all)[i]) {
 			r.Fatal("the newest verified one is removed")
@@ -147,9 +154,10 @@ func TestVerificationDue(t *testing.T) {
 		"a failure counts as a try":   {Verification{AfterEvery: 2}, "1 2f 3", now, ""},
 		"never":                       {Verification{}, "1 2 3", now, ""},
 		"by the cron, made up for":    {Verification{Cron: weekly, HasCron: true}, "1 2", now.Add(-72 * time.Hour), ""},
-		"by the cron":                 {Verification{Cron: weekly, HasCron: true}, "1 2v", time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), "1"},
-		"by the cron, again the same": {Verification{Cron: weekly, HasCron: true}, "1v", time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), "1v"},
-		"by the cron, dealt with":     {Verification{Cron: weekly, HasCron: true}, "1", time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC), ""},
+		"by the cron":                 {Verification{Cron: weekly, HasCron: true}, "3 4v", time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), "3"},
+		"by the cron, again the same": {Verification{Cron: weekly, HasCron: true}, "3v", time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), "3v"},
+		"by the cron, dealt with":     {Verification{Cron: weekly, HasCron: true}, "3", time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC), ""},
+		"none of the future":          {Verification{AfterEvery: 1}, "-5v 1 2v", now, "1"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

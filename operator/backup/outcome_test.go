@@ -43,9 +43,12 @@ func TestHealth(t *testing.T) {
 	}{
 		"made last night":                  {Health{All: made(10 * time.Hour), HasSchedule: true, Schedule: daily, Timeout: time.Hour}, v1alpha1.ReasonAsExpected},
 		"the one of last night is missing": {Health{All: made(34 * time.Hour), HasSchedule: true, Schedule: daily, Timeout: time.Hour}, v1alpha1.ReasonBackupOverdue},
-		"it may still come":                {Health{All: made(34 * time.Hour), HasSchedule: true, Schedule: daily, Timeout: 12 * time.Hour}, v1alpha1.ReasonAsExpected},
-		"suspended":                        {Health{All: made(34 * time.Hour), HasSchedule: true, Schedule: Schedule{Cron: cron, Suspend: true}}, v1alpha1.ReasonAsExpected},
-		"the schedule is new":              {Health{HasSchedule: true, Schedule: daily, Timeout: time.Hour, Since: now.Add(-time.Hour)}, v1alpha1.ReasonNoBackupYet},
+		"one of the future made up for nothing": {
+			Health{All: append(made(34*time.Hour), made(-900*time.Hour)...), HasSchedule: true, Schedule: daily, Timeout: time.Hour}, v1alpha1.ReasonBackupOverdue,
+		},
+		"it may still come":   {Health{All: made(34 * time.Hour), HasSchedule: true, Schedule: daily, Timeout: 12 * time.Hour}, v1alpha1.ReasonAsExpected},
+		"suspended":           {Health{All: made(34 * time.Hour), HasSchedule: true, Schedule: Schedule{Cron: cron, Suspend: true}}, v1alpha1.ReasonAsExpected},
+		"the schedule is new": {Health{HasSchedule: true, Schedule: daily, Timeout: time.Hour, Since: now.Add(-time.Hour)}, v1alpha1.ReasonNoBackupYet},
 		"the schedule is old, and no backup": {
 			Health{HasSchedule: true, Schedule: daily, Timeout: time.Hour, Since: now.Add(-48 * time.Hour)}, v1alpha1.ReasonBackupOverdue,
 		},
@@ -67,8 +70,11 @@ func TestHealth(t *testing.T) {
 		"passed":              {Health{All: tried, VerifiedAt: now, Verification: Verification{AfterEvery: 1}}, v1alpha1.ReasonBackupVerified},
 		"not restorable":      {Health{All: tried, VerifiedAt: now, NotRestorable: "b"}, v1alpha1.ReasonBackupNotRestorable},
 		"too many since then": {Health{All: untried, VerifiedAt: now, Verification: Verification{AfterEvery: 1}}, v1alpha1.ReasonBackupNotVerified},
-		"not too many yet":    {Health{All: untried, VerifiedAt: now, Verification: Verification{AfterEvery: 2}}, v1alpha1.ReasonBackupVerified},
-		"the cron passed":     {Health{All: tried, VerifiedAt: now.Add(-72 * time.Hour), Verification: Verification{Cron: cron, HasCron: true}}, v1alpha1.ReasonBackupNotVerified},
+		"one of the future stands for none": {
+			Health{All: append([]Artifact{{Name: "f", FinishedAt: now.Add(time.Hour), Tried: true}}, untried...), VerifiedAt: now, Verification: Verification{AfterEvery: 1}}, v1alpha1.ReasonBackupNotVerified,
+		},
+		"not too many yet": {Health{All: untried, VerifiedAt: now, Verification: Verification{AfterEvery: 2}}, v1alpha1.ReasonBackupVerified},
+		"the cron passed":  {Health{All: tried, VerifiedAt: now.Add(-72 * time.Hour), Verification: Verification{Cron: cron, HasCron: true}}, v1alpha1.ReasonBackupNotVerified},
 		"those before it do not count": {
 			Health{All: append(made(2*time.Hour), append(made(3*time.Hour), untried...)...), VerifiedAt: now, Verification: Verification{AfterEvery: 2}}, v1alpha1.ReasonBackupVerified,
 		},

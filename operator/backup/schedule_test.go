@@ -118,7 +118,9 @@ func TestDue(t *testing.T) {
 		"several at once, the newest": {cron: often, seen: made, now: "2026-11-24T02:10:59Z", at: "2026-11-24T02:10:00Z", seenThen: "2026-11-24T02:10:00Z"},
 		"suspended":                   {cron: daily, suspend: true, seen: made, now: "2026-11-25T02:10:00Z", seenThen: "2026-11-25T02:00:00Z"},
 		"suspended for long":          {cron: daily, suspend: true, seen: made, now: "2026-12-25T12:00:00Z", seenThen: made},
-		"a clock that was set back":   {cron: daily, seen: made, now: "2026-11-20T02:10:00Z", seenThen: made},
+		"a clock a little behind":     {cron: daily, seen: made, now: "2026-11-24T01:55:00Z", seenThen: made},
+		"a clock that was set back":   {cron: daily, seen: made, now: "2026-11-20T01:30:00Z", seenThen: "2026-11-20T01:30:00Z"},
+		"and a time that comes then":  {cron: daily, seen: "2026-11-20T01:30:00Z", now: "2026-11-20T02:10:00Z", at: "2026-11-20T02:00:00Z", seenThen: "2026-11-20T02:00:00Z"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -136,6 +138,22 @@ func TestDue(t *testing.T) {
 				t.Errorf("next look at %s is not later", got.Next)
 			}
 		})
+	}
+}
+
+// A schedule does not stand still for as long as a clock was ahead: the next time comes at most a day after the clock was put right.
+func TestAScheduleGoesOnAfterAClockThatWasAhead(t *testing.T) {
+	s := Schedule{Cron: cronOf(t, "0 2 * * *", time.UTC), Deadline: time.Hour, Who: "shop/orders/nightly"}
+	seen, clock := at(t, "2031-01-01T02:00:00Z"), at(t, "2026-11-20T12:00:00Z")
+	for range 3 {
+		d := s.Decide(seen, clock)
+		seen, clock = d.Seen, d.Next
+		if clock.Sub(at(t, "2026-11-20T12:00:00Z")) > 3*24*time.Hour {
+			t.Fatalf("the next time is %s", clock)
+		}
+	}
+	if want := at(t, "2026-11-22T02:00:00Z"); !seen.Equal(want) {
+		t.Errorf("the last time is %s, want %s", seen, want)
 	}
 }
 

@@ -169,6 +169,10 @@ func TestWhatStatusSaysOfAProfile(t *testing.T) {
 }
 
 func TestConditionsTellOfFailures(t *testing.T) {
+	// One that failed by a clock that was ahead does not hide what failed since.
+	ahead := order("ahead", running, func(mb *v1alpha1.MysqlBackup) {
+		mb.Status.Phase, mb.Status.FinishedAt, mb.Status.Message = v1alpha1.BackupFailed, timeOf(began.Add(900*time.Hour)), "by the wrong clock"
+	})
 	failed := order("failed", running, func(mb *v1alpha1.MysqlBackup) {
 		mb.Status.Phase, mb.Status.FinishedAt, mb.Status.Message = v1alpha1.BackupFailed, timeOf(began), "the bucket is full"
 	})
@@ -177,7 +181,7 @@ func TestConditionsTellOfFailures(t *testing.T) {
 	})
 	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(func(p *v1alpha1.BackupProfile) {
 		p.Verification = &v1alpha1.BackupVerification{AfterEvery: 1}
-	})), failed, bad)
+	})), failed, bad, ahead)
 	w.group()
 	if c := w.condition(v1alpha1.ConditionBackupReady); c.Reason != string(v1alpha1.ReasonBackupFailed) || !strings.Contains(c.Message, "the bucket is full") {
 		t.Errorf("%+v", c)

@@ -180,7 +180,7 @@ func (g *groupLook) health(p *v1alpha1.BackupProfile, since *metav1.Time) (backu
 	}
 	for _, mb := range g.of[p.Name] {
 		st := mb.Status
-		if st.Phase == v1alpha1.BackupFailed && st.FinishedAt != nil && st.FinishedAt.After(h.FailedAt) {
+		if st.Phase == v1alpha1.BackupFailed && st.FinishedAt != nil && st.FinishedAt.After(h.FailedAt) && !st.FinishedAt.After(g.now) {
 			h.FailedAt, h.FailedName, h.FailedMessage = st.FinishedAt.Time, mb.Name, cmp.Or(st.Message, string(st.Reason))
 		}
 	}

@@ -43,17 +43,39 @@ func DatesOf(secret *corev1.Secret, made certs.Decision) Dates {
 // Soon says what in a Secret ends soon and is not renewed by the operator; empty if nothing does.
 func (d Dates) Soon(now time.Time) string {
 	switch {
-	case d.ServerRenews.IsZero() && endsSoon(d.ServerBegins, d.ServerEnds, now):
+	case over(d.ServerNotice(), now):
 		return fmt.Sprintf("the certificate ends at %s, and the operator does not renew it", d.ServerEnds.UTC().Format(time.RFC3339))
-	case d.AuthorityRenews.IsZero() && endsSoon(d.AuthorityBegins, d.AuthorityEnds, now):
+	case over(d.AuthorityNotice(), now):
 		return fmt.Sprintf("the authority in ca.crt that signed the certificate ends at %s, and the operator does not renew it",
 			d.AuthorityEnds.UTC().Format(time.RFC3339))
 	}
 	return ""
 }
 
-func endsSoon(begins, ends, now time.Time) bool {
-	return !ends.IsZero() && now.Add(min(Notice, ends.Sub(begins)/6)).After(ends)
+func over(notice, now time.Time) bool { return !notice.IsZero() && now.After(notice) }
+
+// noticeOf is from when on one that ends is said to end soon; zero if it is not known when it ends.
+func noticeOf(begins, ends time.Time) time.Time {
+	if ends.IsZero() {
+		return ends
+	}
+	return ends.Add(-min(Notice, ends.Sub(begins)/6))
+}
+
+// ServerNotice is from when on Soon speaks of the certificate; zero if it never does.
+func (d Dates) ServerNotice() time.Time {
+	if !d.ServerRenews.IsZero() {
+		return time.Time{}
+	}
+	return noticeOf(d.ServerBegins, d.ServerEnds)
+}
+
+// AuthorityNotice is from when on Soon speaks of the authority; zero if it never does.
+func (d Dates) AuthorityNotice() time.Time {
+	if !d.AuthorityRenews.IsZero() {
+		return time.Time{}
+	}
+	return noticeOf(d.AuthorityBegins, d.AuthorityEnds)
 }
 
 // Status is what status says of them; nil if nothing is known.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -112,6 +113,7 @@ func TestWhatEndsSoonIsSaid(t *testing.T) {
 	at := func(begins, ends int) (time.Time, time.Time) {
 		return now.Add(time.Duration(begins) * day), now.Add(time.Duration(ends) * day)
 	}
+	key := types.NamespacedName{Namespace: "shop", Name: "soon"}
 	for name, tc := range map[string]struct {
 		server, authority [2]int
 		renews            bool
@@ -132,12 +134,37 @@ func TestWhatEndsSoonIsSaid(t *testing.T) {
 		if tc.renews {
 			d.ServerRenews, d.AuthorityRenews = now, now
 		}
+		Show(key, d)
+		if told, said := noticed(key), d.Soon(now) != ""; told != said {
+			t.Errorf("%s: the condition says so: %t, the alert: %t", name, said, told)
+		}
 		if got := d.Soon(now); !strings.HasPrefix(got, tc.want) || tc.want == "" && got != "" {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
 	if got := (Dates{}).Soon(now); got != "" {
 		t.Errorf("of what is not known nothing is said: %q", got)
+	}
+}
+
+// noticed is what the alert MysqlFailoverGroupCertificateEndsSoon makes of the series.
+func noticed(key types.NamespacedName) bool {
+	for _, of := range []string{ofServer, ofAuthority} {
+		if at := testutil.ToFloat64(metricNotice.WithLabelValues(key.Namespace, key.Name, of)); at != 0 && float64(now.Unix()) > at {
+			return true
+		}
+	}
+	return false
+}
+
+// TestTheEscrowListenersNotice: one that a person made has a notice by the same rule, and one for a week is not late for half of it.
+func TestTheEscrowListenersNotice(t *testing.T) {
+	for days, want := range map[int]time.Duration{90: 14 * day, 6: day} {
+		c := signed(t, nil, false, now, days).cert
+		ShowEscrow(c)
+		if got := testutil.ToFloat64(metricEscrowNotice.WithLabelValues()); got != float64(c.NotAfter.Add(-want).Unix()) {
+			t.Errorf("of %d days: %v, want %s before %s", days, got, want, c.NotAfter)
+		}
 	}
 }
 
@@ -149,8 +176,8 @@ func TestSeriesOfWhatIsNotKnownGoAway(t *testing.T) {
 		t.Fatalf("%d series, want 4", n)
 	}
 	Show(key, Dates{ServerEnds: now})
-	if n := seriesOf(t, key.Name); n != 1 {
-		t.Errorf("%d series, want 1", n)
+	if n := seriesOf(t, key.Name); n != 2 {
+		t.Errorf("%d series, want 2", n)
 	}
 }
 
@@ -158,7 +185,7 @@ func TestSeriesOfWhatIsNotKnownGoAway(t *testing.T) {
 func seriesOf(t *testing.T, group string) int {
 	t.Helper()
 	r := prometheus.NewRegistry()
-	r.MustRegister(metricExpiry, metricRenewal)
+	r.MustRegister(metricExpiry, metricRenewal, metricNotice)
 	families, err := r.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -141,7 +141,7 @@ func (e *Escrow) look(ctx context.Context) error {
 	if before := e.now.Load(); before == nil || !bytes.Equal(before.certificate.Certificate[0], certificate.Certificate[0]) {
 		e.Log.Info("the escrow listener shows a certificate", "ends", certificate.Leaf.NotAfter)
 	}
-	ShowEscrow(certificate.Leaf.NotAfter)
+	metricEscrowExpiry.WithLabelValues().Set(float64(certificate.Leaf.NotAfter.Unix()))
 	metricEscrowRenewal.WithLabelValues().Set(float64(certs.Renews(certificate.Leaf).Unix()))
 	e.now.Store(&served{&certificate, p.serverHeld.Data[certs.KeyBundle]})
 	return nil

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
@@ -164,6 +166,48 @@ func TestASecretThatAPersonHasMadeIsKept(t *testing.T) {
 	if c == nil || c.Reason != string(v1alpha1.ReasonApplicationSecret) {
 		t.Errorf("it is for another user: %+v", c)
 	}
+}
+
+// TestTheLinesOfASecretFollowItsKeys: the operator made them of what was there when it looked, and a person corrects that afterwards. What a
+// person wrote stays.
+func TestTheLinesOfASecretFollowItsKeys(t *testing.T) {
+	w := worldOf(t, fake.NewClientBuilder().WithReturnManagedFields(), scopetest.Group(func(g *v1alpha1.MysqlFailoverGroup) {
+		g.Spec.Application = &v1alpha1.ApplicationSpec{Database: "app"}
+	}))
+	person := client.FieldOwner("kubectl-edit")
+	write := func(who client.FieldOwner, name, value string) {
+		secret := &corev1.Secret{}
+		w.get(secret, v1alpha1.ApplicationSecret("orders"))
+		before := secret.DeepCopy()
+		secret.Data[name] = []byte(value)
+		w.must(w.c.Patch(w.ctx, secret, client.MergeFrom(before), who))
+		w.turns(2)
+	}
+	holds := func(when, uri, jdbc string) {
+		t.Helper()
+		data := w.applicationSecret()
+		if !strings.HasPrefix(string(data["uri"]), uri) || !strings.HasSuffix(string(data["jdbc-uri"]), jdbc) {
+			t.Errorf("%s: uri %q, jdbc-uri %q", when, data["uri"], data["jdbc-uri"])
+		}
+	}
+	w.must(w.c.Create(w.ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: scopetest.Key.Namespace, Name: v1alpha1.ApplicationSecret("orders")},
+		Data:       map[string][]byte{"username": []byte("other"), "password": []byte("p1")},
+	}, person))
+	w.turns(2)
+	holds("as it was made", "mysql://other:p1@", "?password=p1&user=other")
+	write(person, "username", "app")
+	holds("with another username", "mysql://app:p1@", "?password=p1&user=app")
+	write(person, "password", "p2")
+	holds("with another password", "mysql://app:p2@", "?password=p2&user=app")
+	write(v1alpha1.ManagerPlugin, "uri", "mysql://app:p3@mysql-orders-primary.shop.svc:3306/app")
+	write(person, "password", "p3")
+	write(person, "username", "other")
+	holds("after the plugin wrote it", "mysql://other:p3@", "?password=p3&user=other")
+	write(person, "username", "app")
+	write(person, "uri", "mysql://reader:p3@elsewhere/app")
+	write(person, "password", "p4")
+	holds("with a uri of a person's own", "mysql://reader:p3@elsewhere/app", "?password=p4&user=app")
 }
 
 // somebodysSecret has the name of an application's Secret, and another owner, as one that an operator of external secrets has made.

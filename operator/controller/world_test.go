@@ -77,13 +77,19 @@ const operatorNamespace = "mfg-system"
 
 func newWorld(t *testing.T, group *v1alpha1.MysqlFailoverGroup, others ...client.Object) *world {
 	t.Helper()
+	return worldOf(t, fake.NewClientBuilder(), group, others...)
+}
+
+// worldOf is a world whose API server is made by a builder.
+func worldOf(t *testing.T, builder *fake.ClientBuilder, group *v1alpha1.MysqlFailoverGroup, others ...client.Object) *world {
+	t.Helper()
 	w := &world{t: t, ctx: t.Context(), facts: &scopetest.Facts{}, loops: &fakeLoops{}, said: &scopetest.Events{}, fail: map[string]error{}}
 	scheme := newScheme(t)
 	count := func(obj any) error {
 		w.writes++
 		return w.fail[fmt.Sprintf("%T", obj)]
 	}
-	made := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(group).
+	made := builder.WithScheme(scheme).WithStatusSubresource(group).
 		WithTypeConverters(applyconfiguration.NewTypeConverter(scheme), clientgoapply.NewTypeConverter(clientgoscheme.Scheme),
 			managedfields.NewDeducedTypeConverter()).
 		WithIndex(&corev1.Pod{}, v1alpha1.IndexGroup, indexed).WithIndex(&appsv1.Deployment{}, v1alpha1.IndexGroup, indexed).

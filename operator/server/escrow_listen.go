@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -31,8 +32,8 @@ type EscrowRunnable struct {
 	Dir string
 	// Own gives the certificate instead of Dir, if it is not nil; an error of it ends a handshake.
 	Own func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// Ends is told when the certificate of Dir ends, each time that it was read.
-	Ends func(time.Time)
+	// Taken is told the certificate of Dir, each time that it was read.
+	Taken func(*x509.Certificate)
 }
 
 // Start serves until the context ends.
@@ -45,16 +46,16 @@ func (r EscrowRunnable) Start(ctx context.Context) error {
 	if r.Own != nil {
 		return r.Escrow.serve(ctx, l, r.Own)
 	}
-	return r.Escrow.Serve(ctx, l, r.Dir, r.Ends)
+	return r.Escrow.Serve(ctx, l, r.Dir, r.Taken)
 }
 
 // NeedLeaderElection is false: who does not lead says so with 503 instead of refusing connections.
 func (r EscrowRunnable) NeedLeaderElection() bool { return false }
 
-// Serve answers on a listener until the context ends, over TLS only, then closes every connection. It tells when the certificate of the directory
-// ends.
-func (e *Escrow) Serve(ctx context.Context, l net.Listener, dir string, ends func(time.Time)) error {
-	certificate := &keyPair{dir: dir, ends: ends, log: e.log, recheck: e.limits.recheck, retry: e.limits.retry}
+// Serve answers on a listener until the context ends, over TLS only, then closes every connection. It tells of the certificate of the
+// directory, each time that it was read.
+func (e *Escrow) Serve(ctx context.Context, l net.Listener, dir string, taken func(*x509.Certificate)) error {
+	certificate := &keyPair{dir: dir, taken: taken, log: e.log, recheck: e.limits.recheck, retry: e.limits.retry}
 	watching, stop := context.WithCancel(ctx)
 	watched := make(chan struct{})
 	go func() { defer close(watched); certificate.watch(watching) }()
@@ -103,7 +104,7 @@ func (e *Escrow) server(certificate func(*tls.ClientHelloInfo) (*tls.Certificate
 // keyPair is the certificate of a directory, as it is now.
 type keyPair struct {
 	dir            string
-	ends           func(time.Time)
+	taken          func(*x509.Certificate)
 	log            *slog.Logger
 	recheck, retry time.Duration
 	now            atomic.Pointer[certwatcher.CertWatcher]
@@ -124,7 +125,7 @@ func (k *keyPair) watch(ctx context.Context) {
 		watcher, err := certwatcher.New(filepath.Join(k.dir, corev1.TLSCertKey), filepath.Join(k.dir, corev1.TLSPrivateKeyKey))
 		if err == nil {
 			said = ""
-			watcher.RegisterCallback(func(c tls.Certificate) { k.ends(c.Leaf.NotAfter) })
+			watcher.RegisterCallback(func(c tls.Certificate) { k.taken(c.Leaf) })
 			k.now.Store(watcher)
 			err = watcher.WithWatchInterval(k.recheck).Start(ctx)
 		}

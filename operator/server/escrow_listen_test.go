@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -89,7 +90,9 @@ func TestEscrowWaitsForItsCertificate(t *testing.T) {
 	v.addr = l.Addr().String()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- v.escrow.Serve(ctx, l, v.dir, func(at time.Time) { v.ends.Store(&at) }) }()
+	go func() {
+		ended <- v.escrow.Serve(ctx, l, v.dir, func(c *x509.Certificate) { v.ends.Store(&c.NotAfter) })
+	}()
 	if c, err := v.dial(nil); err == nil {
 		t.Error("a handshake without a certificate")
 		_ = c.Close()

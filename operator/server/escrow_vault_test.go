@@ -164,7 +164,9 @@ func (v *vault) listen() {
 	v.addr = l.Addr().String()
 	ctx, cancel := context.WithCancel(v.t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- v.escrow.Serve(ctx, l, v.dir, func(at time.Time) { v.ends.Store(&at) }) }()
+	go func() {
+		ended <- v.escrow.Serve(ctx, l, v.dir, func(c *x509.Certificate) { v.ends.Store(&c.NotAfter) })
+	}()
 	v.t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

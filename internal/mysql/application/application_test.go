@@ -73,3 +73,12 @@ func TestReadsTheFiles(t *testing.T) {
 		t.Fatalf("root was taken for an application: %v, %v", is, err)
 	}
 }
+
+// Whether the application's account locks after wrong passwords is for its owner to say (docs/security.md).
+func TestTheAccountDoesNotLockAfterWrongPasswords(t *testing.T) {
+	for _, s := range application.Statements(application.Account{User: "app", Database: "shop", Password: "p"}) {
+		if strings.Contains(s, "FAILED_LOGIN_ATTEMPTS") || strings.Contains(s, "PASSWORD_LOCK_TIME") {
+			t.Errorf("%q has the account locked", s)
+		}
+	}
+}

@@ -16,7 +16,8 @@ import (
 type BackupRetentionApplyConfiguration struct {
 	// count is how many of the newest backups are kept. From 1 to 1000. Default unset.
 	Count *int32 `json:"count,omitempty"`
-	// maxAge keeps the backups that are younger. From 1h to 87600h. Default unset.
+	// maxAge keeps the backups that are younger. If it stands without count, none is removed while none is younger. From 1h to 87600h.
+	// Default unset.
 	MaxAge *v1.Duration `json:"maxAge,omitempty"`
 	// minCount is how many of the newest backups are kept however old they are. From 1 to 1000. Default 1.
 	MinCount *int32 `json:"minCount,omitempty"`

@@ -13,13 +13,15 @@ import (
 // with apply.
 //
 // LastRequest is the last answer to a request of one kind. Only the operator writes it, and only once the outcome is known: how
-// far a request is that is under way stands in plannedFailover, transition, sites[].clone, encryptionAtRest and passwords.
+// far a request is that is under way stands in plannedFailover, transition, sites[].clone, encryptionAtRest, passwords, and the condition
+// TLSReady.
 type LastRequestApplyConfiguration struct {
-	// kind of the request: PlannedFailover, AbortFailover, ForceFailover, RecloneSite, RotateKeyring, RotatePasswords or PromoteCache.
+	// kind of the request: PlannedFailover, AbortFailover, ForceFailover, RecloneSite, RotateKeyring, RotatePasswords, PromoteCache or
+	// RotateCertificate.
 	Kind *apiv1alpha1.RequestKind `json:"kind,omitempty"`
 	// id tells the request from others of its kind: the value of the annotation that ends in -id.
 	ID *string `json:"id,omitempty"`
-	// target is the value of the annotation that asked: a site, or accounts.
+	// target is the value of the annotation that asked: a site, accounts, or what is to be replaced of the certificate.
 	Target *string `json:"target,omitempty"`
 	// outcome is Done, Refused (nothing was begun) or Failed (it was begun and taken back, or overtaken).
 	Outcome *apiv1alpha1.RequestOutcome `json:"outcome,omitempty"`

@@ -37,8 +37,9 @@ type MysqlFailoverGroupSpecApplyConfiguration struct {
 	// mysqlConf are settings for the [mysqld] section of my.cnf, name to value; at most 200. Settings that
 	// docs/reference/mysql-conf.md does not have are refused, with the condition SpecRefused. A value is one line of at most 1024 characters. Default none.
 	MysqlConf map[string]string `json:"mysqlConf,omitempty"`
-	// tls gives the certificates for connections to MySQL; with it every connection must be encrypted. Default none:
-	// connections may be in plain text. It can neither be added to a group nor taken off it.
+	// tls gives the certificates for connections to MySQL. With it every connection must be encrypted, unless plainConnections says
+	// otherwise. Default none: connections may be in plain text. It can be added to a group that runs, in steps (docs/tls.md), but not
+	// taken off.
 	TLS *TLSSpecApplyConfiguration `json:"tls,omitempty"`
 	// failover governs when the active site changes.
 	Failover *FailoverSpecApplyConfiguration `json:"failover,omitempty"`
