@@ -9,7 +9,7 @@ const (
 	CertificatesHelp = `Show the certificates of a group: the authorities in ca.crt, and which of them signs; the server certificate in the Secret of
 spec.tls; what MySQL of each site shows in a handshake; and what the escrow listener shows, if the group is encrypted.
 
-Each is checked: has it ended, does it end within 14 days and nobody renews it, do certificate and key belong together, did an
+Each is checked: has it ended, does it end within 14 days, or a sixth of its time, and nobody renews it, do certificate and key belong together, did an
 authority in ca.crt sign it, does it have the name of every site. While an authority is replaced, two are trusted: one signs, the
 other signs next or signed before.
 
