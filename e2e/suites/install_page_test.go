@@ -45,7 +45,7 @@ func onPage(t *testing.T, name string, inNamespace bool) string {
 	if pageWord.MatchString(commands) != inNamespace {
 		t.Fatalf("the commands %q of docs/install.md name the namespace %s: %t, want %t:\n%s", name, pageNamespace, !inNamespace, inNamespace, commands)
 	}
-	return runDocumented(t, name, pageWord.ReplaceAllString(commands, ownNamespace), labInstead...)
+	return runDocumented(t, name, pageWord.ReplaceAllString(commands, ownNamespace), append(labInstead[:len(labInstead):len(labInstead)], withPlugin())...)
 }
 
 // clearOwn removes what a run that was ended in the middle has left in the test's own namespace, and nothing else.

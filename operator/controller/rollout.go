@@ -53,27 +53,34 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope.Scope) error {
 		if !upToDate && d.Update != site.Name && !slices.Contains(d.Create, site.Name) {
 			continue
 		}
-		if d.Update == site.Name {
-			if gone, err := r.encryption.EscrowIsGone(ctx, s, site.Name); err != nil || gone {
-				s.Again = min(s.Again, scope.WhenMoving) // the next look keeps the pod, and says why
-				return err
-			}
-			r.base.Say(s, site.Name, eventSiteUpdating,
-				fmt.Sprintf("The pod of site %s is replaced (%s, template %s)", site.Name, d.Reason, scope.SpecHash(want[site.Name])))
+		if made, err := r.makePod(ctx, s, site, d, want[site.Name]); err != nil || !made {
+			return err
 		}
-		if err := r.apply.Apply(ctx, s.Group, render.ConfigMap(s.In, site)); err != nil {
-			return r.refused(s, err)
-		}
-		if err := r.apply.Apply(ctx, s.Group, want[site.Name]); err != nil {
-			return r.refused(s, err)
-		}
-		s.Deployments[site.Name] = want[site.Name]
 	}
 	r.rolloutProgress(s, d)
 	if !r.Limits.AllowsImage(s.Group.Spec.Image) {
 		s.Progress(scope.Stuck(v1alpha1.ReasonImageNotAllowed, "the image of the specification is not allowed; see condition SpecRefused"), scope.WhenWaiting)
 	}
 	return nil
+}
+
+// makePod makes the pod of a site, or replaces it. It is false if the pod that is there has to stay after all: the next look says why.
+func (r *Reconciler) makePod(ctx context.Context, s *scope.Scope, site v1alpha1.Site, d rollout.Decision, want *appsv1.Deployment) (bool, error) {
+	if d.Update == site.Name {
+		if gone, err := r.encryption.EscrowIsGone(ctx, s, site.Name); err != nil || gone {
+			s.Again = min(s.Again, scope.WhenMoving)
+			return false, err
+		}
+		r.base.Say(s, site.Name, eventSiteUpdating, fmt.Sprintf("The pod of site %s is replaced (%s, template %s)", site.Name, d.Reason, scope.SpecHash(want)))
+	}
+	if err := r.apply.Apply(ctx, s.Group, render.ConfigMap(s.In, site)); err != nil {
+		return false, r.refused(s, err)
+	}
+	if err := r.apply.Apply(ctx, s.Group, want); err != nil {
+		return false, r.refused(s, err)
+	}
+	s.Deployments[site.Name] = want
+	return true, nil
 }
 
 // askToLeave passes on which site should give its role away, if any.

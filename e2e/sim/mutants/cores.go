@@ -73,7 +73,8 @@ var cores = []core{
 	{folder: "operator/clone", files: []string{
 		"engines.go", "lapse.go", "provision.go", "provision_clone.go", "provisioning.go", "reclone.go",
 	}, draws: []int{10}, also: reconcile, timed: true},
-	{folder: "operator/encryption", files: []string{"keyring_facts.go", "keyring_own.go", "keyring_rotate.go"}, draws: []int{10}, also: reconcile, timed: true},
+	{folder: "operator/encryption", files: []string{"keyring.go", "keyring_facts.go", "keyring_going.go", "keyring_own.go", "keyring_rotate.go"}, draws: []int{10}, also: reconcile, timed: true},
+	{folder: "operator/backupjob", files: []string{"job.go"}, draws: []int{10}},
 	{folder: "operator/accounts", files: []string{"passwords.go", "secret.go", "servers.go"}, draws: []int{10}, also: reconcile, timed: true},
 }
 
