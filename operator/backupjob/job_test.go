@@ -253,3 +253,68 @@ func TestScratchOfBackupJobs(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// What a profile leaves out has a default: two hours, the room of the profile, or that of the site, or what an empty site has.
+func TestDefaultsOfBackupJobs(t *testing.T) {
+	without := func(b *backupjob.Job) { b.Profile.Timeout.Duration = 0 }
+	if got := configOf(t, backupJob(without).Make()).TimeoutSeconds; got != 2*60*60 {
+		t.Errorf("an attempt may take %d s", got)
+	}
+	if v := volumeOf(backupJob(physical, func(b *backupjob.Job) { b.Site.Storage.Size = resource.Quantity{} }).Make(), "scratch"); v == nil || v.EmptyDir.SizeLimit.String() != "10Gi" {
+		t.Errorf("of a site that names no size: %+v", v)
+	}
+	room := func(size string) *v1alpha1.BackupScratch {
+		return &v1alpha1.BackupScratch{Size: resource.MustParse(size)}
+	}
+	for want, change := range map[string]func(*backupjob.Job){
+		"7Gi": func(b *backupjob.Job) { b.Profile.Scratch = room("7Gi") },
+		"9Gi": func(b *backupjob.Job) {
+			b.Profile.Scratch, b.Profile.Verification = room("7Gi"), &v1alpha1.BackupVerification{Scratch: room("9Gi")}
+		},
+	} {
+		v := volumeOf(backupJob(change).Verify(), "scratch")
+		if v == nil || v.Ephemeral == nil {
+			t.Fatalf("%s: %+v", want, v)
+		}
+		if got := v.Ephemeral.VolumeClaimTemplate.Spec.Resources.Requests[corev1.ResourceStorage]; got.String() != want {
+			t.Errorf("a verification has %s, want %s", got.String(), want)
+		}
+	}
+	plain := backupJob(func(b *backupjob.Job) { b.Group.Spec.EncryptionAtRest = &v1alpha1.EncryptionAtRestSpec{} })
+	if v := volumeOf(plain.Verify(), "tmp"); v == nil || v.EmptyDir == nil || v.EmptyDir.Medium != "" {
+		t.Errorf("of a group that only has the field: %+v", v)
+	}
+}
+
+// A verification goes on to the end of the archive where there is one in the same storage, unless a person says no.
+func TestWhichVerificationsReplay(t *testing.T) {
+	yes, no := true, false
+	for name, tc := range map[string]struct {
+		pitr   *v1alpha1.PITRSpec
+		replay *bool
+		want   bool
+	}{
+		"no archive":              {nil, nil, false},
+		"it is off":               {&v1alpha1.PITRSpec{Profile: "nightly"}, nil, false},
+		"it is in another place":  {&v1alpha1.PITRSpec{Enabled: true, Profile: "weekly"}, nil, false},
+		"it is here":              {&v1alpha1.PITRSpec{Enabled: true, Profile: "nightly"}, nil, true},
+		"it is here, and wanted":  {&v1alpha1.PITRSpec{Enabled: true, Profile: "nightly"}, &yes, true},
+		"it is here, not wanted":  {&v1alpha1.PITRSpec{Enabled: true, Profile: "nightly"}, &no, false},
+		"not there, but wanted":   {nil, &yes, false},
+		"in another, but wanted":  {&v1alpha1.PITRSpec{Enabled: true, Profile: "weekly"}, &yes, false},
+		"it is off, and unwanted": {&v1alpha1.PITRSpec{Profile: "nightly"}, &no, false},
+	} {
+		for _, verified := range []bool{true, false} {
+			job := backupJob(func(b *backupjob.Job) {
+				b.Group.Spec.Backup = &v1alpha1.BackupSpec{PITR: tc.pitr}
+				if b.Profile.Verification = nil; verified {
+					b.Profile.Verification = &v1alpha1.BackupVerification{Replay: tc.replay}
+				}
+			})
+			want := tc.want || !verified && tc.pitr != nil && tc.pitr.Enabled && tc.pitr.Profile == "nightly"
+			if got := configOf(t, job.Verify()).Replay; got != want {
+				t.Errorf("%s, with a verification in the profile %t: replays %t", name, verified, got)
+			}
+		}
+	}
+}
