@@ -43,7 +43,10 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope.Scope) error {
 	maps.DeleteFunc(want, func(site string, _ *appsv1.Deployment) bool { return s.RestorePending && site != s.RestoreSite })
 	d := rollout.Next(r.rolloutGroup(s, want))
 	s.TellUpgrade()
-	r.askToLeave(s, d)
+	if r.Work.AskToLeave(s.Key, d.Leave, leavingForUpdate) {
+		r.Recorder.Emit(s.Group, r.base.Related(s, d.Leave), eventSiteAskedToLeave,
+			"Only the active site %s is left to update; its role is moved away before its pod is replaced", d.Leave)
+	}
 	for _, site := range s.Group.Spec.Sites {
 		current := s.Deployments[site.Name]
 		if want[site.Name] == nil {
@@ -81,14 +84,6 @@ func (r *Reconciler) makePod(ctx context.Context, s *scope.Scope, site v1alpha1.
 	}
 	s.Deployments[site.Name] = want
 	return true, nil
-}
-
-// askToLeave passes on which site should give its role away, if any.
-func (r *Reconciler) askToLeave(s *scope.Scope, d rollout.Decision) {
-	if r.Work.AskToLeave(s.Key, d.Leave, leavingForUpdate) {
-		r.Recorder.Emit(s.Group, r.base.Related(s, d.Leave), eventSiteAskedToLeave,
-			"Only the active site %s is left to update; its role is moved away before its pod is replaced", d.Leave)
-	}
 }
 
 func (r *Reconciler) rolloutProgress(s *scope.Scope, d rollout.Decision) {
