@@ -182,7 +182,7 @@ func (p *Program) notOurs(ctx context.Context, b *bucket.Bucket) (string, error)
 	case err == nil && p.Config.isOlder(stored.Manifest):
 		return "it was kept from an earlier MysqlBackup of this name, and stays", nil
 	case err == nil && p.Config.GroupUID != "" && stored.Manifest.GroupUID == p.Config.GroupUID:
-		return "", nil // whoever has the place now
+		return "", nil // it names us, so it is ours, also in a place that another group has taken since
 	case err != nil && kind != bucket.NotFound && kind != bucket.Damaged && kind != bucket.TooNew:
 		return "", err
 	case foreign:

@@ -11,7 +11,7 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 )
 
-// Whoever may write the query of a verification reads nothing of the data by its errors, which are in the status of the MysqlBackup: MySQL quotes values in them,
+// A person who may write the query of a verification reads nothing of the data in its errors, which are in the status of the MysqlBackup: MySQL quotes values in them,
 // as in SELECT EXTRACTVALUE(1, CONCAT('~', (SELECT ...))). What is wrong with the query itself is told.
 func TestAQueryTellsNoData(t *testing.T) {
 	for number, tells := range map[uint16]bool{

@@ -51,7 +51,7 @@ func (p *Program) sweepScratch(err error) {
 // queryTells are the errors of a query whose text says nothing but what stands in the query: its syntax, and what it names.
 var queryTells = []uint16{numberSyntax, numberNoTable, numberNoDatabase, numberNoRoutine, numberNoColumn, numberConnectionKilled, numberTooSlow}
 
-// queryError leaves out the text of the other errors. It may quote values, so that whoever may write a query, and nothing else, would read by its
+// queryError leaves out the text of the other errors. It may quote values. A person who may write a query, and nothing else, would read by its
 // mistakes what is in the tables.
 func queryError(err error) error {
 	if n := number(err); n != 0 && !slices.Contains(queryTells, n) {

@@ -97,7 +97,7 @@ func served(t *testing.T, s http.Handler) *Bucket {
 	return b
 }
 
-// I23: the storage took the manifest, and nobody heard so: whoever gives the attempt up must not remove what it names. The next attempt finds it, and
+// I23: the storage took the manifest, and its answer was lost: giving the attempt up must not remove what the manifest names. The next attempt finds it, and
 // takes it for a backup.
 func TestWhatAManifestMayNameStaysI23(t *testing.T) {
 	s := &storage{objects: map[string][]byte{}}

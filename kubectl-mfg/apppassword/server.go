@@ -57,11 +57,10 @@ func (s server) run(ctx context.Context, user, password string, statements ...st
 	ctx, cancel := context.WithTimeout(ctx, execTimeout)
 	defer cancel()
 	var out, errOut bounded
+	command, in := mysqlclient.WithPassword(password, strings.NewReader(strings.Join(statements, ";\n")+";\n"),
+		"mysql", "--no-defaults", "--user="+user, "--socket="+pods.MysqlSocket, "--batch", "--skip-column-names", "--connect-timeout=10")
 	err := s.c.Exec(ctx, pods.Execution{
-		Namespace: s.namespace, Pod: s.pod, Container: pods.ContainerMySQL, Out: &out, ErrOut: &errOut,
-		Command: []string{"sh", "-c", `IFS= read -r MYSQL_PWD && export MYSQL_PWD && exec "$@"`, "sh",
-			"mysql", "--no-defaults", "--user=" + user, "--socket=" + pods.MysqlSocket, "--batch", "--skip-column-names", "--connect-timeout=10"},
-		In: strings.NewReader(password + "\n" + strings.Join(statements, ";\n") + ";\n"),
+		Namespace: s.namespace, Pod: s.pod, Container: pods.ContainerMySQL, Command: command, In: in, Out: &out, ErrOut: &errOut,
 	})
 	var exit utilexec.CodeExitError
 	if errors.As(err, &exit) {

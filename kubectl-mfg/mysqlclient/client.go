@@ -91,10 +91,15 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 	if op.Execute != "" {
 		client, e.In = append(client, "--execute="+op.Execute), strings.NewReader("")
 	}
-	// The command line of an exec is in the audit log of the API server, so the password goes through stdin.
-	e.Command = append([]string{"sh", "-c", `IFS= read -r MYSQL_PWD && export MYSQL_PWD && exec "$@"`, "sh"}, client...)
-	e.In = io.MultiReader(strings.NewReader(who.password+"\n"), e.In)
+	e.Command, e.In = WithPassword(who.password, e.In, client...)
 	return op.Outcome(c.Exec(ctx, e))
+}
+
+// WithPassword has a client of MySQL read its password from the first line of stdin, and the rest of stdin after that. The command line of an exec is in
+// the audit log of the API server.
+func WithPassword(password string, in io.Reader, client ...string) (command []string, stdin io.Reader) {
+	return append([]string{"sh", "-c", `IFS= read -r MYSQL_PWD && export MYSQL_PWD && exec "$@"`, "sh"}, client...),
+		io.MultiReader(strings.NewReader(password+"\n"), in)
 }
 
 // Pod finds the pod of the site.

@@ -47,7 +47,7 @@ func isNearlyFull(_ Group, s Site) string {
 // pruned.
 const manyVersions = wire.MaxKeyringVersions / 4 * 3
 
-// hasManyVersions: whoever may make Secrets may have put them there, or a person rolled the site back and never forward. What comes beyond
+// hasManyVersions: a person with the right to make Secrets put them there, or rolled the site back and never forward. What comes beyond
 // MaxKeyringVersions goes into no escrow.
 func hasManyVersions(_ Group, s Site) string {
 	if len(s.Versions) < manyVersions {

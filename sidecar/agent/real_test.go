@@ -255,7 +255,7 @@ func TestRealPreparedXAI1(t *testing.T) {
 			return seen.SuperReadOnly && !seen.Offline
 		})
 		reader := s.hold("SELECT 1")
-		// Held from before: as MySQL goes offline it ends what has not logged in to the end, whoever it is.
+		// Held from before: as MySQL goes offline it ends logins that are not finished, root's too.
 		person, err := s.server.Root(t).Conn(t.Context())
 		if err != nil {
 			t.Fatal(err)
