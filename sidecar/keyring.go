@@ -41,7 +41,7 @@ var (
 		"if that escrow Secret is gone too, order a reclone of the site that gives its data up (SITE:confirm)")
 	errMayHold = errors.New(wire.MarkKeyringLost + " is lost, and the data may hold what was acknowledged: nothing is removed without a person's word; " +
 		"order a reclone of the site that gives its data up (SITE:confirm)")
-	errPlainData = errors.New(wire.MarkPlainData + ", and nobody accepted that it is encrypted in part: nothing was changed; accept it with the annotation " +
+	errPlainData = errors.New(wire.MarkPlainData + ", and no person has accepted that it is encrypted in part: nothing was changed; accept it with the annotation " +
 		"encryption-adopt=confirm of the group, or have it on another volume")
 	errNoKeyring = errors.New("mysqld made a data directory without a keyring: is mysqldDir and pluginDir of spec.encryptionAtRest.keyring where the image has them?")
 )

@@ -60,6 +60,9 @@ func supervise(runDir string, argv []string, log *slog.Logger) error {
 		}
 		row = inARow(row, time.Since(started))
 		log.Warn("mysqld ended; starting it again", "uptime", time.Since(started).Round(time.Millisecond).String(), "error", fmt.Sprint(err), "inARow", row)
+		if used := asyncIOUsedUp(os.ReadFile); row > 0 && used != "" {
+			log.Error("mysqld may not have found enough asynchronous I/O", "reason", used)
+		}
 		if row >= quickExits {
 			return fmt.Errorf("mysqld ended %d times in a row: %w", row, err)
 		}

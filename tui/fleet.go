@@ -291,7 +291,7 @@ func (f *fleet) compareSite(g *group, old, now wire.SiteStatus, at time.Time) {
 		f.tell(g, item{at: at, words: fmt.Sprintf("%s: fence %s -> %s", now.Name, paint.OrNone(old.Fence), paint.OrNone(now.Fence))})
 	}
 	if old.Errant != now.Errant && now.Errant > 0 {
-		f.tell(g, item{at: at, words: fmt.Sprintf("%s: %d transactions that nobody else has", now.Name, now.Errant), st: canvas.Bad})
+		f.tell(g, item{at: at, words: fmt.Sprintf("%s: %d transactions that no other site has", now.Name, now.Errant), st: canvas.Bad})
 	}
 }
 

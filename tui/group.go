@@ -156,7 +156,7 @@ func (v groupView) countdowns(width int) canvas.Block {
 		return out // one countdown at a time: the change has its own
 	}
 	if o := v.g.object; o != nil && o.Status.CooldownUntil != nil && o.Status.CooldownUntil.After(v.clock()) {
-		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Cooldown", Style: canvas.Warn}, v.Left(o.Status.CooldownUntil.Time)+" left: no emergency failover starts by itself", width)...)
+		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Cooldown", Style: canvas.Warn}, v.Left(o.Status.CooldownUntil.Time)+" left: no emergency failover starts automatically", width)...)
 	}
 	return append(out, change.Countdown(width)...)
 }

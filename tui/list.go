@@ -247,7 +247,7 @@ func forecastSpan(f *report.Forecast) canvas.Span {
 	case f.BlockedBy != "":
 		return canvas.Span{Text: "blocked: " + string(f.BlockedBy), Style: canvas.Warn}
 	case f.Site == "":
-		return canvas.Span{Text: "nobody takes over", Style: canvas.Bad}
+		return canvas.Span{Text: "no site takes over", Style: canvas.Bad}
 	}
 	return canvas.Span{Text: f.Site + " takes over"}
 }

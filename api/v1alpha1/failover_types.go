@@ -34,7 +34,7 @@ const (
 
 // FailoverSpec governs failover. Durations are written like 500ms, 20s, 10m or 1h30m.
 type FailoverSpec struct {
-	// mode is Auto (the operator fails over by itself), Manual (it fails over only when asked) or Observe (it moves the role
+	// mode is Auto (the operator fails over on its own), Manual (it fails over only when asked) or Observe (it moves the role
 	// only by an order that accepts loss, and else reports what it would do). Default Auto.
 	//
 	// +optional
@@ -76,7 +76,7 @@ type FailoverSpec struct {
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) == duration('0s') || duration(self) >= duration('10s') && duration(self) <= duration('1h')",message="stallTimeout is between 10s and 1h, or 0s: choose a value in that range, or 0s for no failover over a stalled volume",reason=FieldValueInvalid
 	StallTimeout *metav1.Duration `json:"stallTimeout,omitempty"`
-	// cooldown is how long after a failover no other emergency failover starts by itself. Default 10m, up to 24h.
+	// cooldown is how long after a failover no other emergency failover starts without an order. Default 10m, up to 24h.
 	//
 	// +optional
 	// +kubebuilder:default="10m"

@@ -185,7 +185,7 @@ func (p *Program) report(state wire.ArchiverState, err error) {
 	case err != nil:
 		p.log.Error("the archive does not come further", "reason", after.Reason, "error", err)
 	default:
-		p.log.Info("the archiver goes on", "state", string(after.State), "epoch", after.Epoch)
+		p.log.Info("the archiver continues", "state", string(after.State), "epoch", after.Epoch)
 	}
 }
 

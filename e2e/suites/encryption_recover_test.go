@@ -261,7 +261,7 @@ func recoverRights(t *testing.T, v *vault) {
 	l.recovers(t, "--as", "looker").want(t, 1, nil).says(t, "forbidden", "can-i get secrets")
 	l.recovers(t, "--as", "keeper").want(t, 1, nil).says(t, "you have no right to", "create pods/exec", "create secrets", "nothing was changed")
 	l.unchanged(t, keyringOf(group, l.site))
-	l.recovers(t, "--as", "restorer").want(t, 0, nil).says(t, "the operator sets it by itself", "no event was recorded")
+	l.recovers(t, "--as", "restorer").want(t, 0, nil).says(t, "the operator sets it", "no event was recorded")
 	// Whoever may records what is not recorded yet.
 	l.recovers(t).want(t, 0, nil)
 	l.restored(t)

@@ -101,7 +101,7 @@ func TestPluginKeepsASiteFencedI29(t *testing.T) {
 	if after.Status.ActiveSite != active || after.Status.Epoch != group.Status.Epoch {
 		t.Errorf("I29: %s is active under epoch %d", after.Status.ActiveSite, after.Status.Epoch)
 	}
-	plugin(t, "fence", "off", name, site, "--yes").want(t, 0, nil).says(t, "nobody keeps "+site+" fenced any more")
+	plugin(t, "fence", "off", name, site, "--yes").want(t, 0, nil).says(t, site+" is not kept fenced any more")
 	afterCooldown(t)
 	plugin(t, "explain", name).want(t, 0, nil).says(t, "healthy; would fail over to "+site)
 }

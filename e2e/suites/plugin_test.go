@@ -146,7 +146,7 @@ func TestPluginMovesTheRole(t *testing.T) {
 	if e.Explanation == nil || e.Explanation.DecidedBy != "ActiveSiteAcceptsWrites" || len(e.Explanation.Candidates) != 2 {
 		t.Errorf("explanation %+v", e.Explanation)
 	}
-	plugin(t, "explain", name).want(t, 0, nil).says(t, "healthy; would fail over to "+to, "would happen by itself")
+	plugin(t, "explain", name).want(t, 0, nil).says(t, "healthy; would fail over to "+to, "would fail over automatically")
 
 	at := load.Now()
 	var m moved

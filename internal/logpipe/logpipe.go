@@ -64,7 +64,7 @@ func (p *Pipe) run() {
 
 func (p *Pipe) write(line []byte) {
 	if n := p.dropped.Swap(0); n > 0 {
-		_, _ = fmt.Fprintf(p.out, "{\"level\":\"WARN\",\"msg\":\"log lines were dropped because nobody read them\",\"lines\":%d}\n", n)
+		_, _ = fmt.Fprintf(p.out, "{\"level\":\"WARN\",\"msg\":\"log lines were dropped because no one read them\",\"lines\":%d}\n", n)
 	}
 	_, _ = p.out.Write(line)
 }

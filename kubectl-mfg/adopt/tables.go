@@ -73,7 +73,7 @@ func (op *Op) tables(ctx context.Context, env cli.Environment, c Cluster) (int, 
 		return cli.ExitError, err
 	}
 	if g.Status.ActiveSite == "" {
-		return cli.ExitError, cli.Refused("refused: no site is active, so nobody knows what is in the group\n  see why: kubectl mfg explain %s -n %s", op.Group, op.Namespace)
+		return cli.ExitError, cli.Refused("refused: no site is active, so it is unknown what the group holds\n  see why: kubectl mfg explain %s -n %s", op.Group, op.Namespace)
 	}
 	var out bytes.Buffer
 	client := env
@@ -187,7 +187,7 @@ func (r *PlaintextReport) script() string {
 func (r *PlaintextReport) counts() string {
 	var words []string
 	for _, kind := range []struct{ kind, one, more string }{
-		{plainSchema, "schema", "schemas"}, {plainTablespace, "tablespace", "tablespaces"}, {plainTable, "table", "tables"}, {PlainUnknown, "file of nobody", "files of nobody"},
+		{plainSchema, "schema", "schemas"}, {plainTablespace, "tablespace", "tablespaces"}, {plainTable, "table", "tables"}, {PlainUnknown, "unknown file", "unknown files"},
 	} {
 		n := 0
 		for _, item := range r.Items {

@@ -95,7 +95,7 @@ func (op *Create) profile(g *v1alpha1.MysqlFailoverGroup) (*v1alpha1.BackupProfi
 	}
 	switch at := slices.Index(names, op.Profile); {
 	case len(all) == 0:
-		return nil, cli.Refused("refused: %s has no backup profile (spec.backup.profiles), so nobody knows where a backup would go\n  docs/backups.md has profiles to begin with: kubectl edit mysqlfailovergroup %s -n %s", op.Group, op.Group, op.Namespace)
+		return nil, cli.Refused("refused: %s has no backup profile (spec.backup.profiles), so there is no place for a backup\n  docs/backups.md has profiles to begin with: kubectl edit mysqlfailovergroup %s -n %s", op.Group, op.Group, op.Namespace)
 	case op.Profile == "" && len(all) > 1:
 		return nil, cli.Usage("%s has several profiles: choose one with --profile: %s", op.Group, strings.Join(names, ", "))
 	case op.Profile != "" && at < 0:
@@ -129,7 +129,7 @@ func onDemand(group, profile string, now time.Time) string {
 func (op *Create) follow(ctx context.Context, env cli.Environment, c Cluster, made *v1alpha1.MysqlBackup) (int, error) {
 	began := env.Now()
 	w := watcher{op: &op.Common, env: env, c: c, name: made.Name, tell: progress.New(env, op.Output),
-		goesOn: "the backup goes on; to stop it: kubectl mfg backup delete " + made.Name + " -n " + op.Namespace,
+		goesOn: "the backup continues; to stop it: kubectl mfg backup delete " + made.Name + " -n " + op.Namespace,
 		task:   v1alpha1.TaskBackup, words: func(b *v1alpha1.MysqlBackup) string {
 			if b.Status.Phase == "" && env.Now().Sub(began) >= untaken {
 				return unheard()

@@ -115,7 +115,7 @@ func (op *Verify) ask(ctx context.Context, env cli.Environment, c Cluster, b *v1
 }
 
 func (op *Verify) follow(ctx context.Context, env cli.Environment, c Cluster, asked *v1alpha1.MysqlBackup, before *v1alpha1.BackupVerified) (int, error) {
-	w := watcher{op: &op.Common, env: env, c: c, name: asked.Name, tell: progress.New(env, op.Output), goesOn: "the verification goes on",
+	w := watcher{op: &op.Common, env: env, c: c, name: asked.Name, tell: progress.New(env, op.Output), goesOn: "the verification continues",
 		task: v1alpha1.TaskVerify, words: func(b *v1alpha1.MysqlBackup) string {
 			return "backup " + b.Name + " is restored into a scratch server and checked"
 		}}

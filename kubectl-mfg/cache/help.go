@@ -7,11 +7,11 @@ import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 // What the commands say of themselves, and how they are used.
 const (
 	Help = `Show the cache store of a group, move its master, or open a client in it. The cache holds sessions and cached data beside
-MySQL, on the active site; it may lose keys, and never keeps MySQL from failing over.
+MySQL, on the active site. It may lose keys, and never delays a failover of MySQL.
 
 ` + cli.ExitCodes
 
-	Examples = `  # Where is the master, who follows it, and what would become of the sessions in a failover?
+	Examples = `  # Where is the master, which sites follow it, and would a failover keep the sessions?
   kubectl mfg cache status orders
 
   # Move the master alone; MySQL stays where it is
@@ -36,8 +36,8 @@ Exit code 3 if the cache is not ready.
 	PromoteHelp = `Move the cache's master to another site, and leave MySQL where it is. The operator refuses while the cache of that site has not
 caught up, because its sessions would be lost. Clients of the cache are cut off once and connect again.
 
-The master belongs on the active site. Use this to bring it home at once, or to take it off a site before work on its node: where a
-person has put it, it stays until MySQL moves to another site, or somebody promotes the cache of the active one.
+The master belongs on the active site. Use this command to bring it back there at once, or to move it away before you work on a node.
+A master that you moved stays there until MySQL moves to another site, or a person promotes the cache of the active site.
 
 ` + cli.ExitCodes
 
@@ -54,10 +54,10 @@ person has put it, it stays until MySQL moves to another site, or somebody promo
 into pods and to read the Secret with the cache's password.
 
 The password is in no command line, which the audit log of the API server and a list of processes show, and in no environment,
-which /proc shows: the client asks for it, and the plugin types it. Where the cache speaks TLS, so does the client; it
+which /proc shows: the client asks for it, and the plugin types it. If the cache uses TLS, so does the client; it
 connects to its own pod, so the certificate is not checked.
 
-A write on a replica is refused by the engine.
+A replica refuses writes.
 
 ` + cli.ExitCodes
 

@@ -42,7 +42,7 @@ func (op *Promote) Run(ctx context.Context, env cli.Environment, c request.Clust
 	rep.Site, rep.From = op.To, view.Report.Cache.MasterSite
 	if at := view.Group.Status.Cache; at.ActiveSite == op.To && at.Transition == nil {
 		rep.Change = map[string]string{}
-		rep.Outcome, rep.Message = cli.OutcomeDone, "the cache of "+op.To+" is the master already: nothing was asked for"
+		rep.Outcome, rep.Message = cli.OutcomeDone, "the cache of "+op.To+" is the master already: nothing was sent"
 		return op.Finish(env, rep)
 	}
 	op.ShowPlan(env, fmt.Sprintf("Move the cache of %s (namespace %s) to %s", op.Group, op.Namespace, op.To), plan)
@@ -82,7 +82,7 @@ func (op *Promote) allowed(g *v1alpha1.MysqlFailoverGroup) error {
 		return cli.Refused("refused: the operator has not looked at the cache of %s yet\n  see why: kubectl mfg doctor %s -n %s", op.Group, op.Group, op.Namespace)
 	}
 	if other, is := g.Annotations[v1alpha1.AnnotationPromoteCache]; is && other != op.To {
-		return cli.Refused("refused: a move of the cache to %q was asked for and is not answered yet\n  see how far it is: %s", other, op.look())
+		return cli.Refused("refused: a move of the cache to %q was requested, and the operator has not answered yet\n  see how far it is: %s", other, op.look())
 	}
 	if t := g.Status.Cache.Transition; t != nil && t.To != op.To {
 		return cli.Refused("refused: the cache's master is moving to %s (%s)\n  see how far it is: %s", t.To, report.CacheMoveWords(string(t.Kind)), op.look())
@@ -99,7 +99,7 @@ func (op *Promote) plan(r report.MysqlFailoverGroupReport) []screen.Line {
 		{Label: "Sessions", Text: op.sessions(c)},
 	}
 	if op.To != r.ActiveSite {
-		plan = append(plan, screen.Line{Label: "Later", Text: "it stays on " + op.To + ", away from MySQL, until MySQL moves, or somebody promotes the cache of " + cli.OrDash(r.ActiveSite)})
+		plan = append(plan, screen.Line{Label: "Later", Text: "it stays on " + op.To + ", away from MySQL, until MySQL moves, or a person promotes the cache of " + cli.OrDash(r.ActiveSite)})
 	}
 	return plan
 }

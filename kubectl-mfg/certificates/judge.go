@@ -163,7 +163,7 @@ func (j *judging) time(check string, c Certificate) {
 	at := c.NotAfter.Format(time.RFC3339)
 	switch {
 	case j.Now.After(c.NotAfter):
-		j.found(check, Fail, j.renew(), "it ended at %s: nobody who verifies can connect", at)
+		j.found(check, Fail, j.renew(), "it expired at %s: clients that verify it cannot connect", at)
 	case j.Now.Before(c.NotBefore):
 		j.found(check, Fail, "see that the clocks of who made it and of the nodes are right", "it is not good before %s", c.NotBefore.Format(time.RFC3339))
 	case c.Renewal != nil && j.Now.Sub(*c.Renewal) > overdue:
@@ -189,7 +189,7 @@ func (j *judging) changing() {
 		j.found(Authority, OK, "", "it is being replaced: %s", c.Message)
 	}
 	if value, asked := j.Group.Annotations[v1alpha1.AnnotationRotateCertificate]; asked {
-		j.found("order", OK, "", "another certificate was asked for and is not answered yet (%s)", value)
+		j.found("order", OK, "", "a new certificate was requested, and the operator has not answered yet (%s)", value)
 	}
 }
 

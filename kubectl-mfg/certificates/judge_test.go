@@ -137,7 +137,7 @@ func TestEachProblemIsFound(t *testing.T) {
 		}, Warn, Authority, Warn, "it ends at 2026-11-28"},
 		"a name is missing": {given, func(w *world) { w.holds(signed(t, w.ca, "x", -1, 80, hosts[0]), w.ca) }, Fail, Server, Fail,
 			"it lacks the name mysql-orders-b.shop.svc"},
-		"it has ended":      {given, func(w *world) { w.holds(signed(t, w.ca, "x", -90, -1, hosts...), w.ca) }, Fail, Server, Fail, "it ended at 2026-11-24"},
+		"it has ended":      {given, func(w *world) { w.holds(signed(t, w.ca, "x", -90, -1, hosts...), w.ca) }, Fail, Server, Fail, "it expired at 2026-11-24"},
 		"not good yet":      {given, func(w *world) { w.holds(signed(t, w.ca, "x", 1, 90, hosts...), w.ca) }, Fail, Server, Fail, "it is not good before 2026-11-26"},
 		"it ends soon":      {given, func(w *world) { w.holds(signed(t, w.ca, "x", -90, 13, hosts...), w.ca) }, Warn, Server, Warn, "ends at 2026-12-08T12:00:00Z, and the operator does not"},
 		"15 days are left":  {given, func(w *world) { w.holds(signed(t, w.ca, "x", -90, 15, hosts...), w.ca) }, Warn, "site a", Warn, "another certificate"},

@@ -40,10 +40,10 @@ const (
 const ExitCodes = `Exit codes:
   0  healthy, or done
   1  error: the question could not be answered
-  2  wrong usage, or not confirmed: nothing was changed
+  2  wrong usage, or not confirmed: nothing changed
   3  degraded: the answer is on stdout, and something in it needs attention
-  4  the wait ended (--timeout, Ctrl-C) before the outcome was known; what was asked for goes on
-  5  refused, reverted or given up: the message says why and what to do next`
+  4  the wait ended (--timeout, Ctrl-C) before the outcome was known; the request stays in force
+  5  refused, reverted or given up: the message says why, and what to do next`
 
 // Error is an error with an exit code of its own.
 type Error struct {

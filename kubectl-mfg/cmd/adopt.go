@@ -16,29 +16,29 @@ func (a *app) adoptCommand() *cobra.Command {
 	op := adopt.Op{}
 	cmd := &cobra.Command{
 		Use:   "adopt GROUP",
-		Short: "Encrypt a group that serves already, in part; list what is still in the clear",
-		Long: `Encrypt a group that serves already. spec.encryptionAtRest.enabled is to be set before; the operator refuses it until
-somebody accepts what it means, and that is what this command does:
+		Short: "Encrypt a group that is already in use, in part; list what is still in the clear",
+		Long: `Encrypt a group that is already in use. Set spec.encryptionAtRest.enabled first. The operator does not act on it until a person
+accepts the consequences, and this command accepts them:
 
-- What is written from then on to redo, undo, binary and relay logs is encrypted, and so are tables of new schemas.
-- What is there stays in the clear until it is rebuilt: every table, and old binary logs until they are purged.
-- A schema that is there goes on making its new tables in the clear, until its default is changed.
+- From then on redo, undo, binary and relay logs are encrypted, and so are the tables of new schemas.
+- Existing tables stay in the clear until each is rebuilt. Existing binary logs stay so until they are purged.
+- An existing schema still creates its new tables in the clear, until you change its default.
 - Encryption cannot be turned off again.
 
---tables lists what is still in the clear on the active site, as statements that can be piped into "kubectl mfg mysql". It
-reads it with the mysql client in the pod: that needs the rights of that command. A statement copies its table, on the
-active site and then on each replica. Exit code 3 says that something is still in the clear.
+--tables lists what is still in the clear on the active site, as statements for "kubectl mfg mysql". It needs the rights of that
+command, because it runs the mysql client in the pod. Each statement copies its table, on the active site and then on each
+replica. Exit code 3 means that something is still in the clear.
 
-If nothing may ever have been in the clear on a volume, make a new encrypted group instead, and load it from this one.
+If no data may ever have been in the clear on a volume, make a new encrypted group instead, and load it from this one.
 
 ` + cli.ExitCodes,
-		Example: `  # What would it mean? Nothing is sent
+		Example: `  # What are the consequences? Nothing is sent
   kubectl mfg adopt orders --dry-run=client
 
   # Accept it, and wait until every site is sealed
   kubectl mfg adopt orders
 
-  # What is still in the clear, and what encrypts it
+  # What is still in the clear, and the statements that encrypt it
   kubectl mfg adopt orders --tables
 
   # Encrypt all of it; paris is active

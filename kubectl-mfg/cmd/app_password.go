@@ -27,8 +27,8 @@ func bindByHand(r *request.Request, cmd *cobra.Command, timeout time.Duration) f
 	f := cmd.Flags()
 	f.StringVar(&r.DryRun, "dry-run", request.DryRunNone, "none: do it. client: show the plan, change nothing.")
 	f.Lookup("dry-run").NoOptDefVal = request.DryRunClient
-	f.BoolVarP(&r.Yes, "yes", "y", false, "Do not ask. Required where no terminal is.")
-	f.DurationVar(&r.Timeout, "timeout", timeout, "How long to wait. Nothing is lost after that: the same command goes on.")
+	f.BoolVarP(&r.Yes, "yes", "y", false, "Do not ask for confirmation. Required without a terminal.")
+	f.DurationVar(&r.Timeout, "timeout", timeout, "How long to wait. To continue after that, run the same command again.")
 	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{request.DryRunNone, request.DryRunClient}, cobra.ShellCompDirectiveNoFileComp))
 	return addOutputFlag(cmd)
 }
@@ -36,9 +36,9 @@ func bindByHand(r *request.Request, cmd *cobra.Command, timeout time.Duration) f
 func appPasswordRotateCommand(a *app) *cobra.Command {
 	op := apppassword.Rotate{}
 	cmd := &cobra.Command{
-		Use: "rotate GROUP", Short: "Give the account another password beside the one that it has", Long: apppassword.RotateHelp, Example: apppassword.RotateExamples,
+		Use: "rotate GROUP", Short: "Give the account a second, new password", Long: apppassword.RotateHelp, Example: apppassword.RotateExamples,
 	}
-	cmd.Flags().StringSliceVar(&op.Without, "without", nil, "Do not wait for this site. May be given more than once.")
+	cmd.Flags().StringSliceVar(&op.Without, "without", nil, "Do not wait for this site. Can be repeated.")
 	return a.asks(cmd, &op, &op.Request, bindByHand(&op.Request, cmd, 5*time.Minute), func(ctx context.Context, c Cluster) (int, error) { return op.Run(ctx, a.env, c) })
 }
 

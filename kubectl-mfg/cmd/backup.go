@@ -16,27 +16,27 @@ import (
 func (a *app) backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup",
-		Short: "Make, list, prove, fetch and delete backups, and look into the archive of binary logs",
-		Long: `Make, list, prove, fetch and delete backups of a group, and make the key that opens them. Where backups go, how they are encrypted, and
-when they are made by themselves is in the group's spec.backup.profiles.
+		Short: "Make, list, verify, download and delete backups, and search the archive of binary logs",
+		Long: `Make, list, verify, download and delete backups of a group, and make the key that decrypts them. The group's spec.backup.profiles say
+where backups go, how they are encrypted, and on which schedule they are made.
 
-A backup is one once it was restored: "verify" restores it into a scratch server and checks it. To bring a group back, see
-"kubectl mfg restore"; with the namespace or the cluster gone, see docs/disaster.md.
+Trust a backup only once it has been restored: "verify" restores it into a scratch server and checks it. To bring a group back, see
+"kubectl mfg restore"; if the namespace or the cluster is gone, see docs/disaster.md.
 
-With spec.backup.pitr the binary logs are archived too: "timeline" shows from when to when any moment can be brought back, "find" where to
-restore to, and "lost" what a failover lost and the archive still has. docs/point-in-time.md goes through it.
+With spec.backup.pitr the binary logs are archived too: "timeline" shows the period in which any moment can be restored, "find" the
+transaction to restore to, and "lost" what a failover lost and the archive still has. docs/point-in-time.md walks through it.
 
 ` + cli.ExitCodes,
-		Example: `  # A key first: without one, anyone who can read the bucket can read the data
+		Example: `  # First a key: without one, anyone who can read the bucket can read the data
   kubectl mfg backup keygen --file ~/orders-backup-identity.txt
 
-  # Make one now, by the only profile of the group, and watch
+  # Make one now, with the only profile of the group, and watch
   kubectl mfg backup create orders
 
-  # Which are there, and was one of them ever restored?
+  # Which backups exist, and was any of them ever restored?
   kubectl mfg backup list orders
 
-  # Prove the newest
+  # Verify the newest
   kubectl mfg backup verify orders`,
 	}
 	return family(cmd, a.backupCreateCommand(), a.backupListCommand(), a.backupShowCommand(), a.backupVerifyCommand(), a.backupDeleteCommand(),
@@ -46,7 +46,7 @@ restore to, and "lost" what a failover lost and the archive still has. docs/poin
 // bindBackup adds the flags that the verbs have in common which ask for something.
 func bindBackup(op *backup.Common, cmd *cobra.Command, timeout time.Duration) func() (cli.Output, error) {
 	cmd.Flags().BoolVar(&op.Wait, "wait", true, "Wait for the outcome.")
-	cmd.Flags().DurationVar(&op.Timeout, "timeout", timeout, "How long to wait for the outcome. What was asked for goes on after that.")
+	cmd.Flags().DurationVar(&op.Timeout, "timeout", timeout, "How long to wait for the outcome. The request stays in force after that.")
 	return addOutputFlag(cmd)
 }
 
@@ -63,18 +63,18 @@ func (a *app) backupCreateCommand() *cobra.Command {
 	op := backup.Create{}
 	cmd := &cobra.Command{
 		Use:   "create GROUP",
-		Short: "Make a backup now, and watch how far it is",
-		Long: `Make a backup now: a MysqlBackup that the operator carries out. It is taken from a site that only replicates, unless the profile says
-otherwise, and gets out of the way of every failover: then it begins again from another site.
+		Short: "Make a backup now, and watch its progress",
+		Long: `Make a backup now: the command creates a MysqlBackup, and the operator carries it out. It copies from a replica, unless the profile says
+otherwise, and makes way for every failover: then it starts again from another site.
 
-Ctrl-C, or the end of --timeout, ends only the waiting (exit code 4). Exit code 5 says that there is no backup: the operator tries again
-as long as it may before that, so what the message says has to be changed first.
+Ctrl-C, or the end of --timeout, ends only the waiting (exit code 4). Exit code 5 means that there is no backup. The operator has used
+up its attempts by then, so fix what the message names first.
 
 ` + cli.ExitCodes,
-		Example: `  # By the only profile of the group
+		Example: `  # With the only profile of the group
   kubectl mfg backup create orders
 
-  # By a profile, and as a copy of the files instead of a dump
+  # With one of several profiles, and as a copy of the files instead of a dump
   kubectl mfg backup create orders --profile nightly --method Physical
 
   # Before a release, from a script
@@ -83,9 +83,9 @@ as long as it may before that, so what the message says has to be changed first.
 		ValidArgsFunction: a.completeGroup,
 	}
 	f := cmd.Flags()
-	f.StringVar(&op.Profile, "profile", "", "Profile of the group by which it is made. Default: the only one.")
+	f.StringVar(&op.Profile, "profile", "", "Profile of the group to use. Default: the only one.")
 	f.StringVar(&op.Method, "method", "", "How the data is copied: "+strings.Join(backup.Methods, " or ")+". Default: the profile's.")
-	f.StringVar(&op.Name, "name", "", "Name of the backup, at most 56 characters. Default: made of the group, the profile and the time.")
+	f.StringVar(&op.Name, "name", "", "Name of the backup, at most 56 characters. Default: group, profile and time.")
 	_ = cmd.RegisterFlagCompletionFunc("profile", a.completeProfileFlag)
 	_ = cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions(backup.Methods, cobra.ShellCompDirectiveNoFileComp))
 	out := bindBackup(&op.Common, cmd, 3*time.Hour)
@@ -105,22 +105,22 @@ func (a *app) backupListCommand() *cobra.Command {
 	op := backup.List{}
 	cmd := &cobra.Command{
 		Use:   "list [GROUP]",
-		Short: "List the backups of a group, or of the namespace, the newest first",
-		Long: `List the backups of a group, or of all groups of the namespace, the newest first: how far each is, from which site, how large, how old,
-and whether it was ever restored.
+		Short: "List the backups of a group, or of the namespace, newest first",
+		Long: `List the backups of a group, or of all groups of the namespace, newest first: the progress, site, size and age of each, and whether it
+was ever restored.
 
-These are the MysqlBackup objects of the cluster. What is in a bucket is there without them too.
+The list shows the MysqlBackup objects of the cluster. The data in a bucket does not depend on them.
 
-Exit code 3 if the newest backup of a profile failed, or if one that is there could not be restored when that was tried.
+Exit code 3 if the newest backup of a profile failed, or if the verification of an existing backup failed.
 
 ` + cli.ExitCodes,
 		Example: `  # Of one group
   kubectl mfg backup list orders
 
-  # Where is each, of which MySQL, and what does it say?
+  # With the storage, the MySQL version and the message of each
   kubectl mfg backup list orders -o wide
 
-  # The newest that was proven
+  # Those that are verified
   kubectl mfg backup list orders -o jsonpath='{.items[?(@.verified.outcome=="Passed")].metadata.name}'`,
 		Args:              atMost(1),
 		ValidArgsFunction: a.completeGroup,
@@ -145,17 +145,17 @@ func (a *app) backupShowCommand() *cobra.Command {
 	op := backup.Show{}
 	cmd := &cobra.Command{
 		Use:   "show [GROUP] BACKUP",
-		Short: "Show all that is known of one backup, and what to do with it",
-		Long: `Show all that is known of one backup: from where and when, what it holds, where it is, whether it was proven, why it failed, and the next
-step.
+		Short: "Show everything about one backup, and the next step",
+		Long: `Show everything about one backup: its site and time, what it holds, where it is stored, whether it is verified, why it failed, and the
+next step.
 
-Exit code 3 if it failed, or could not be restored when that was tried.
+Exit code 3 if the backup or its verification failed.
 
 ` + cli.ExitCodes,
 		Example: `  # One screen
   kubectl mfg backup show orders-nightly-20261124-0200
 
-  # How long did the restore take when it was verified?
+  # How long did the restore take in its verification?
   kubectl mfg backup show orders orders-nightly-20261124-0200 -o jsonpath='{.verified.restoreSeconds}'`,
 		Args:              backupArguments,
 		ValidArgsFunction: a.completeBackup,

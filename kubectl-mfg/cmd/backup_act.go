@@ -20,11 +20,11 @@ func (a *app) backupVerifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify GROUP [BACKUP]",
 		Short: "Restore a backup into a scratch server and check it, now",
-		Long: `Restore a backup into a scratch server and check it: every table is counted and checked, and the query of the profile is run. The
-group is not touched. Without BACKUP it is the newest that is complete.
+		Long: `Restore a backup into a scratch server and check it: count and check every table, and run the query of the profile. The group is not
+touched. Without BACKUP, verify the newest complete one.
 
-An encrypted backup needs encryption.identitySecretName in its profile. Exit code 5 if the backup could not be restored, or was not
-tried: the message says which.
+An encrypted backup needs encryption.identitySecretName in its profile. Exit code 5 if the restore failed, or was not tried: the
+message says which.
 
 ` + cli.ExitCodes,
 		Example: `  # The newest
@@ -33,7 +33,7 @@ tried: the message says which.
   # The newest of a profile
   kubectl mfg backup verify orders --profile nightly
 
-  # That one, and do not wait
+  # A particular one, without waiting
   kubectl mfg backup verify orders orders-nightly-20261124-0200 --wait=false`,
 		Args:              groupAndMaybeBackup,
 		ValidArgsFunction: a.completeGroupAndBackup,
@@ -63,13 +63,13 @@ func (a *app) backupDeleteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "delete [GROUP] BACKUP",
 		Short: "Delete a backup, with what is in the storage",
-		Long: `Delete a backup. What is in the storage goes with it, for good; --keep-artifact leaves that, and removes the object alone. One that is
-being made is stopped first.
+		Long: `Delete a backup, and its data in the storage, for good. --keep-artifact keeps the data and removes only the object. A backup in
+progress is stopped first.
 
-The plan says how many others there are, and whether any of them was proven.
+The plan says how many other backups there are, and whether any of them is verified.
 
 ` + cli.ExitCodes,
-		Example: `  # It shows the plan and asks
+		Example: `  # Show the plan and ask
   kubectl mfg backup delete orders-nightly-20261124-0200
 
   # Forget it here, and keep what is in the bucket
@@ -77,8 +77,8 @@ The plan says how many others there are, and whether any of them was proven.
 		Args:              backupArguments,
 		ValidArgsFunction: a.completeBackup,
 	}
-	cmd.Flags().BoolVarP(&op.Yes, "yes", "y", false, "Do not ask. Required where no terminal is.")
-	cmd.Flags().BoolVar(&op.KeepArtifact, "keep-artifact", false, "Leave what is in the storage.")
+	cmd.Flags().BoolVarP(&op.Yes, "yes", "y", false, "Do not ask for confirmation. Required without a terminal.")
+	cmd.Flags().BoolVar(&op.KeepArtifact, "keep-artifact", false, "Keep the data in the storage.")
 	out := bindBackup(&op.Common, cmd, 10*time.Minute)
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if err := a.fillBackup(&op.Common, out); err != nil {
@@ -96,19 +96,20 @@ func (a *app) backupDownloadCommand() *cobra.Command {
 	op := backup.Download{}
 	cmd := &cobra.Command{
 		Use:   "download [GROUP] BACKUP --file FILE",
-		Short: "Fetch a backup out of the storage into a tar, as it is or opened",
-		Long: `Fetch a backup out of the storage into a tar: its manifest and its objects as they are, or with --identity the plaintext of its parts (also
-without, if it is not encrypted). Every object is compared with the digest in the manifest; of one that does not fit nothing is kept.
+		Short: "Download a backup from the storage into a tar, as it is or decrypted",
+		Long: `Download a backup from the storage into a tar: its manifest and its objects as they are, or with --identity the plaintext of its parts
+(without --identity too, if it is not encrypted). Every object is compared with its digest in the manifest. If one does not match, no
+file is kept.
 
-A pod in the namespace reads the storage, with the Secrets of the profile, and is removed after that: you need the rights to create, get and
-delete pods and to exec into them. What it reads goes through the exec to you, and into no log or disk of a node. The identity stays on
-this machine.
+A pod in the namespace reads the storage with the Secrets of the profile, and is removed afterwards. You need the rights to create, get
+and delete pods and to exec into them. The data comes to you through the exec, and reaches no log and no disk of a node. The identity
+stays on this machine.
 
 ` + cli.ExitCodes,
-		Example: `  # As it is: what is encrypted stays so
+		Example: `  # As it is: encrypted parts stay encrypted
   kubectl mfg backup download orders-nightly-20261124-0200 --file nightly.tar
 
-  # Opened: the dump and the rest, in the clear on your disk
+  # Decrypted: the dump and the rest, in the clear on your disk
   kubectl mfg backup download orders-nightly-20261124-0200 --identity ~/orders-backup-identity.txt --file nightly.tar
 
   # What is in it?
@@ -117,10 +118,10 @@ this machine.
 		ValidArgsFunction: a.completeBackup,
 	}
 	f := cmd.Flags()
-	f.StringVarP(&op.File, "file", "f", "", "File for the tar, which must not exist; - is stdout.")
-	f.StringVar(&op.Identity, "identity", "", "File with the age identity that opens it. Default: it stays encrypted.")
-	f.StringVar(&op.Image, "image", "", "Image with the program backup. Default: the one of the operator, by its Deployment.")
-	f.DurationVar(&op.Timeout, "timeout", 2*time.Hour, "How long all of it may take.")
+	f.StringVarP(&op.File, "file", "f", "", "File to write the tar to. It must not exist. - is stdout.")
+	f.StringVar(&op.Identity, "identity", "", "File with the age identity that decrypts it. Default: it stays encrypted.")
+	f.StringVar(&op.Image, "image", "", "Image with the program backup. Default: the image in the operator's Deployment.")
+	f.DurationVar(&op.Timeout, "timeout", 2*time.Hour, "How long the whole download may take.")
 	addOperatorNamespace(cmd, &op.OperatorNamespace)
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if op.Namespace, err = a.namespace(); err != nil {
@@ -138,15 +139,15 @@ func (a *app) backupKeygenCommand() *cobra.Command {
 	op := backup.Keygen{}
 	cmd := &cobra.Command{
 		Use:   "keygen [--file FILE] [--secret NAME]",
-		Short: "Make an age identity, which opens backups, and its recipient, for which they are encrypted",
-		Long: `Make an age identity (X25519), which opens backups, and its recipient, for which they are encrypted. The identity goes to a file that
-only you can read (mode 0600); a file that is there is never overwritten. The recipient is printed: it is public.
+		Short: "Make a key pair for backups: an age identity that decrypts them, and its recipient",
+		Long: `Make a key pair for backups: an age identity (X25519), which decrypts them, and its recipient, which encrypts them. The identity goes to
+a file that only you can read (mode 0600); an existing file is never overwritten. The recipient is public, and is printed.
 
-Nothing is sent to a cluster. With --secret the manifest of a Secret with the identity is written to stdout, for kubectl apply -f -;
-restores and verifications in the cluster need it. It holds the key: do not keep it in a repository.
+Nothing is sent to a cluster. With --secret, the manifest of a Secret with the identity goes to stdout, for kubectl apply -f -. Restores
+and verifications in the cluster need that Secret. It holds the key: do not keep it in a repository.
 
 ` + cli.ExitCodes,
-		Example: `  # A key; the output says how both halves are put to use
+		Example: `  # A key pair; the output says how to use both halves
   kubectl mfg backup keygen --file ~/orders-backup-identity.txt
 
   # The same, and its Secret in the namespace shop at once
@@ -155,7 +156,7 @@ restores and verifications in the cluster need it. It holds the key: do not keep
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	cmd.Flags().StringVarP(&op.File, "file", "f", backup.DefaultIdentityFile, "File for the identity. It must not exist.")
-	cmd.Flags().StringVar(&op.Secret, "secret", "", "Name of a Secret with the identity, whose manifest is written to stdout. Default: none is.")
+	cmd.Flags().StringVar(&op.Secret, "secret", "", "Print the manifest of a Secret of this name with the identity. Default: none.")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		if given := cmd.Flag("namespace"); given != nil {
 			op.Namespace = given.Value.String() // that of a kubeconfig is not asked for: no cluster is needed

@@ -255,7 +255,7 @@ func TestBackupVerify(t *testing.T) {
 		"Spoilt":      {args: "orders", then: spoilt, code: cli.ExitRefused, did: []string{"annotate fresh " + asks}, want: "could not be restored: 3 rows instead of 4"},
 		"NotTried":    {args: "orders", then: refused, code: cli.ExitRefused, did: []string{"annotate fresh " + asks}, want: "was not verified: no room for the scratch server"},
 		"OldOutcome":  {args: "orders old", then: refused, code: cli.ExitRefused, did: []string{"annotate old " + asks}, want: "was not verified"},
-		"Waits":       {args: "orders --timeout 3s", code: cli.ExitTimeout, did: []string{"annotate fresh " + asks}, want: "the verification goes on"},
+		"Waits":       {args: "orders --timeout 3s", code: cli.ExitTimeout, did: []string{"annotate fresh " + asks}, want: "the verification continues"},
 		"Progress":    {args: "orders --timeout 3s", before: says("verify", `{"phase":"Unpacking","total":10,"percent":61}`), code: cli.ExitTimeout, did: []string{"annotate fresh " + asks}, want: "and checked, unpacking 61%"},
 		"Deleted":     {args: "orders", then: func(b *v1alpha1.MysqlBackup) { b.Name = "x" }, code: cli.ExitRefused, did: []string{"annotate fresh " + asks}, want: "was deleted before it was verified"},
 		"BeingDelete": {args: "orders", then: func(b *v1alpha1.MysqlBackup) { b.DeletionTimestamp = &metav1.Time{Time: noon} }, code: cli.ExitRefused, did: []string{"annotate fresh " + asks}, want: "was deleted before it was verified"},

@@ -27,7 +27,7 @@ func (a *app) cacheStatusCommand() *cobra.Command {
 	op := cache.Status{}
 	cmd := &cobra.Command{
 		Use:               "status GROUP",
-		Short:             "Show the cache of each site, its last promotion, and what would become of sessions",
+		Short:             "Show the cache of each site, its last promotion, and what a failover would do to sessions",
 		Long:              cache.StatusHelp,
 		Example:           cache.StatusExamples,
 		Args:              exactly("GROUP"),
@@ -73,7 +73,7 @@ func (a *app) cacheClientCommand() *cobra.Command {
 		Example:           cache.ClientExamples,
 		ValidArgsFunction: a.completeGroup,
 	}
-	cmd.Flags().StringVar(&op.Site, "site", "", "Site whose cache is asked. Default: the master.")
+	cmd.Flags().StringVar(&op.Site, "site", "", "Site of the cache to open. Default: the master's.")
 	_ = cmd.RegisterFlagCompletionFunc("site", a.completeSiteFlag)
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if dash := cmd.ArgsLenAtDash(); dash >= 0 {

@@ -19,7 +19,7 @@ func certificatesCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "certificates GROUP",
 		Aliases:           []string{"certs"},
-		Short:             "Show the certificates of a group, until when they are good, and what is wrong",
+		Short:             "Show the certificates of a group, when they expire, and what is wrong",
 		Long:              inspect.CertificatesHelp,
 		Example:           inspect.CertificatesExamples,
 		Args:              exactly("GROUP"),
@@ -48,7 +48,7 @@ func renewCommand(a *app) *cobra.Command {
 	op := renew.Op{}
 	cmd := &cobra.Command{
 		Use:               "renew GROUP [--authority]",
-		Short:             "Renew the certificate that the operator makes, or its authority, now",
+		Short:             "Renew the certificate that the operator issued, or replace its authority, now",
 		Long:              renew.Help,
 		Example:           renew.Examples,
 		Args:              exactly("GROUP"),
@@ -56,7 +56,7 @@ func renewCommand(a *app) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&op.Authority, "authority", false, "Replace the authority too.")
-	f.DurationVar(&op.Grace, "grace", 0, "With --authority: for how long clients are given the new authority before it signs, from 2m to 720h. Default: 24h.")
+	f.DurationVar(&op.Grace, "grace", 0, "With --authority: how long clients have to load the new authority before it signs, from 2m to 720h. Default: 24h.")
 	out := bindRequest(&op.Request, cmd, 15*time.Minute)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := a.fill(&op.Request, args[0], out); err != nil {

@@ -29,8 +29,8 @@ func (a *app) completionCommand() *cobra.Command {
 		Short: "Complete groups and sites on <tab>",
 		Long: `Complete verbs, flags, groups and sites on <tab>.
 
-install writes the script ` + completionScript + `, with which kubectl's own completion completes "kubectl mfg", into --dir, or
-where PATH finds this program; a directory that is not in PATH is of no use. The others print a completion of the program kubectl-mfg itself.`,
+install writes the script ` + completionScript + `, by which kubectl's own completion completes "kubectl mfg", into --dir, or
+into the directory of this program. The directory must be in PATH. The others print a completion for the program kubectl-mfg itself.`,
 		Example: `  # For "kubectl mfg <tab>", if kubectl's own completion is set up
   kubectl mfg completion install --dir ~/.local/bin
 

@@ -17,14 +17,14 @@ func (a *app) dashboardCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dashboard [GROUP]",
 		Short: "Watch groups live on a full screen",
-		Long: `Watch groups live on a full screen: who may write, how far the others are and were, a failover as it unfolds, and
+		Long: `Watch groups live on a full screen: which site takes writes, how far the others lag, a failover as it unfolds, and
 what would happen if the active site were lost now. Keys are as in k9s; ? lists them.
 
-What the operator sees is streamed through the API server's service proxy, or a forwarded port where that is not
-allowed. When the stream is lost the screen says for how long, and shows the custom resource after a while.
+The data comes from the operator, through the API server's service proxy, or a forwarded port where the proxy is not
+allowed. When the stream breaks, the screen says for how long, and shows the custom resource after a while.
 
-It only looks, unless --allow-actions is given. Then keys run the verbs failover (and its --abort), reclone, pause and
-resume, each with its plan and its question.
+The dashboard is read-only unless you give --allow-actions. Then keys run the verbs failover (and its --abort), reclone,
+pause and resume. Each shows its plan and asks first.
 
 ` + cli.ExitCodes,
 		Example: `  # All groups of the namespace
@@ -40,9 +40,9 @@ resume, each with its plan and its question.
 	}
 	f := cmd.Flags()
 	f.BoolVarP(&op.AllNamespaces, "all-namespaces", "A", false, "Show the groups of all namespaces.")
-	f.BoolVar(&op.Once, "once", false, "Print one frame and end. Needs no terminal.")
+	f.BoolVar(&op.Once, "once", false, "Print one frame and exit. Needs no terminal.")
 	f.BoolVar(&op.AllowActions, "allow-actions", false, "Let keys run verbs; each shows its plan and asks.")
-	f.BoolVar(&op.ASCII, "ascii", false, "Draw with ASCII only. Default: where the locale is not UTF-8.")
+	f.BoolVar(&op.ASCII, "ascii", false, "Draw with ASCII only. Default: only if the locale is not UTF-8.")
 	f.StringVar(&op.Color, "color", cli.ColorAuto, "Colour: "+strings.Join(cli.Colors, "|")+". auto: on a terminal, unless NO_COLOR is set.")
 	addOperatorNamespace(cmd, &op.OperatorNamespace)
 	// Only fails for a flag that does not exist.

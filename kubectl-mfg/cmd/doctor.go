@@ -17,7 +17,7 @@ func (a *app) doctorCommand() *cobra.Command {
 	op, preflighted := doctor.Op{}, false
 	cmd := &cobra.Command{
 		Use:     "doctor GROUP | --preflight",
-		Short:   "Check what the operator cannot check, but you can",
+		Short:   "Check what you can see and the operator cannot",
 		Long:    doctor.Help,
 		Example: doctor.Examples,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -17,17 +17,17 @@ func (a *app) drillCommand() *cobra.Command {
 	op := drill.Op{}
 	cmd := &cobra.Command{
 		Use:               "drill GROUP",
-		Short:             "Move the active site away and back, measure, and judge against a target",
+		Short:             "Move the role to another site and back, and compare the write pause with a target",
 		Long:              drill.Help,
 		Example:           drill.Examples,
 		Args:              exactly("GROUP"),
 		ValidArgsFunction: a.completeGroup,
 	}
 	f := cmd.Flags()
-	f.StringVar(&op.To, "to", "", "Site to move to. Default: the one that would take over by itself.")
-	f.DurationVar(&op.Target, "target", 5*time.Second, "For how long writes may be kept out by each move.")
+	f.StringVar(&op.To, "to", "", "Site to move to. Default: the site that would take over in an emergency.")
+	f.DurationVar(&op.Target, "target", 5*time.Second, "The longest write pause that each move may cause.")
 	f.DurationVar(&op.Stay, "stay", 0, "How long to stay on the other site once the group is healthy there.")
-	f.BoolVar(&op.Canary, "canary", true, "Write rows meanwhile, and measure for how long none is acknowledged.")
+	f.BoolVar(&op.Canary, "canary", true, "Write rows during the drill, and measure the longest time without an acknowledged one.")
 	out := bindDrill(&op, cmd)
 	_ = cmd.RegisterFlagCompletionFunc("to", a.completeSiteFlag)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -45,7 +45,7 @@ func bindDrill(op *drill.Op, cmd *cobra.Command) func() (cli.Output, error) {
 	f := cmd.Flags()
 	f.StringVar(&op.DryRun, "dry-run", request.DryRunNone, "none: do it. client: show the plan, send nothing.")
 	f.Lookup("dry-run").NoOptDefVal = request.DryRunClient
-	f.BoolVarP(&op.Yes, "yes", "y", false, "Do not ask. Required where no terminal is.")
+	f.BoolVarP(&op.Yes, "yes", "y", false, "Do not ask for confirmation. Required without a terminal.")
 	f.DurationVar(&op.Timeout, "timeout", 5*time.Minute, "How long to wait for each move, and for the group to be healthy after it.")
 	addOperatorNamespace(cmd, &op.OperatorNamespace)
 	return addOutputFlag(cmd, cli.OutputJUnit)

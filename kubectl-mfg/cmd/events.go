@@ -15,12 +15,12 @@ func (a *app) eventsCommand() *cobra.Command {
 	op := inspect.Events{}
 	cmd := &cobra.Command{
 		Use:   "events GROUP",
-		Short: "Show what was said of a group, its pods and volumes, the oldest first",
+		Short: "Show the events of a group, its pods and volumes, oldest first",
 		Long: `Show the events of a group together with those of its pods, Deployments and volumes, in the order in which they
 happened. Kubernetes keeps events for an hour by default; kubectl mfg history goes back further.
 
 ` + cli.ExitCodes,
-		Example: `  # What happened in the last ten minutes, and what happens now
+		Example: `  # The last ten minutes, and everything new from now on
   kubectl mfg events orders --since 10m -w
 
   # Only what is wrong
@@ -28,8 +28,8 @@ happened. Kubernetes keeps events for an hour by default; kubectl mfg history go
 		Args:              exactly("GROUP"),
 		ValidArgsFunction: a.completeGroup,
 	}
-	cmd.Flags().BoolVarP(&op.Watch, "watch", "w", false, "Keep showing new ones, until interrupted.")
-	cmd.Flags().DurationVar(&op.Since, "since", 0, "Show only those that are not older. Default: all that are kept.")
+	cmd.Flags().BoolVarP(&op.Watch, "watch", "w", false, "Keep showing new events until interrupted.")
+	cmd.Flags().DurationVar(&op.Since, "since", 0, "Show only events of this last period. Default: all that Kubernetes keeps.")
 	cmd.Flags().BoolVar(&op.Warnings, "warnings", false, "Show only warnings.")
 	out := addOutputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {

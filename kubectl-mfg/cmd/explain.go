@@ -17,18 +17,18 @@ func (a *app) explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain GROUP",
 		Short: "Say why a group does, or does not, fail over right now",
-		Long: `Say why a group does, or does not, fail over right now: each rule with what it was asked and what it says, each site
-with why it ranks where it does, what would be lost, and what would keep a failover from happening by itself.
+		Long: `Say why a group does, or does not, fail over right now: the answer of each rule, the rank of each site and the reason for it,
+what would be lost, and what blocks an automatic failover.
 
-It is the operator that answers, by the functions that decide, from what they saw at the last look. Where it cannot be
-asked, what the custom resource says is shown, and said to be no more than that. Exit code 3 means that a failover would not
-happen by itself, or that the operator did not say that it would.
+The operator answers, with the code that decides and with what it saw at its last look. If the operator cannot be reached, the
+output comes from the custom resource alone, and says so. Exit code 3 means that an automatic failover would not happen, or that
+the operator did not confirm that it would.
 
 ` + cli.ExitCodes,
 		Example: `  # Why is nothing happening?
   kubectl mfg explain orders
 
-  # Would a failover happen by itself if the active site died now? Exit code 3 if not
+  # Would the group fail over if the active site died now? Exit code 3 if not
   kubectl mfg explain orders -o jsonpath='{.explanation.blockers}'
 
   # Why would this site not take over?

@@ -55,7 +55,7 @@ func TestFailuresAreReported(t *testing.T) {
 			return run(t, f, runOptions{}, args...)
 		}, "failover orders --to frankfurt", cli.ExitRefused, cli.OutcomeRefused, "MfgRequestReport", "", "no pod is ready", "kubectl get pods -n mfg-system"},
 		"TimedOut": {func(t *testing.T, args ...string) ran { return run(t, loadHealthy(t), runOptions{}, args...) },
-			"failover orders --to frankfurt --timeout 3s", cli.ExitTimeout, cli.OutcomeTimedOut, "MfgRequestReport", "", "what was asked for goes on", "kubectl mfg status orders"},
+			"failover orders --to frankfurt --timeout 3s", cli.ExitTimeout, cli.OutcomeTimedOut, "MfgRequestReport", "", "the request stays in force", "kubectl mfg status orders"},
 		"Force": {func(t *testing.T, args ...string) ran { return run(t, loadHealthy(t), runOptions{}, args...) },
 			"failover orders --to frankfurt --accept-data-loss", cli.ExitRefused, cli.OutcomeRefused, "MfgRequestReport", "", "paris accepts writes", "kubectl mfg failover orders -n shop --to frankfurt"},
 		"RotateRefused": {func(t *testing.T, args ...string) ran { return run(t, sealedGroup(t), runOptions{}, args...) },
@@ -71,7 +71,7 @@ func TestFailuresAreReported(t *testing.T) {
 			f := newEscrowAPI(t)
 			f.idle = true
 			return f.recovers(t, runOptions{}, args...)
-		}, "recover-keyring orders frankfurt --timeout 3s", cli.ExitTimeout, cli.OutcomeTimedOut, "MfgRecoveryReport", "", "no outcome within 3s", "run it again, it goes on from there: kubectl mfg recover-keyring orders frankfurt"},
+		}, "recover-keyring orders frankfurt --timeout 3s", cli.ExitTimeout, cli.OutcomeTimedOut, "MfgRecoveryReport", "", "no outcome within 3s", "run it again, and it continues from there: kubectl mfg recover-keyring orders frankfurt"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

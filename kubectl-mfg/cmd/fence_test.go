@@ -43,7 +43,7 @@ func TestFence(t *testing.T) {
 		"NoOperator":  {"on orders frankfurt --yes", "", nil, nil, true, cli.ExitHealthy, on, "the word is on the group"},
 		"BecameActive": {"on orders frankfurt --yes", "", nil, func(g *v1alpha1.MysqlFailoverGroup) { says(g, true); g.Status.ActiveSite = "frankfurt" }, false,
 			cli.ExitRefused, on, "move the role: kubectl mfg failover orders -n shop --to SITE"},
-		"Overtaken": {"on orders frankfurt --yes", "", nil, func(g *v1alpha1.MysqlFailoverGroup) { g.Annotations = nil }, false, cli.ExitRefused, on, "somebody has ended it meanwhile"},
+		"Overtaken": {"on orders frankfurt --yes", "", nil, func(g *v1alpha1.MysqlFailoverGroup) { g.Annotations = nil }, false, cli.ExitRefused, on, "another person has ended the fence meanwhile"},
 		"Active":    {"on orders paris --yes", "", nil, nil, false, cli.ExitRefused, nil, "move the role first: kubectl mfg failover orders -n shop --to SITE"},
 		"Target": {"on orders frankfurt --yes", "", func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Transition = &v1alpha1.Transition{To: "frankfurt"} }, nil, false,
 			cli.ExitRefused, nil, "move the role first"},
@@ -62,10 +62,10 @@ func TestFence(t *testing.T) {
 		"Dry":       {"on orders frankfurt --dry-run=client", "", nil, nil, false, cli.ExitHealthy, nil, "Would     set annotation " + key},
 		"NoSite":    {"on orders --yes", "", nil, nil, false, cli.ExitUsage, nil, "SITE is missing"},
 		"Neither":   {"orders", "", nil, nil, false, cli.ExitUsage, nil, "there are on and off"},
-		"Off":       {"off orders frankfurt", "y\n", isKept, func(g *v1alpha1.MysqlFailoverGroup) { says(g, false) }, false, cli.ExitHealthy, off, "nobody keeps frankfurt fenced any more"},
-		"OffAgain":  {"off orders frankfurt --yes", "", isKept, func(g *v1alpha1.MysqlFailoverGroup) { isKept(g) }, false, cli.ExitRefused, off, "somebody keeps frankfurt fenced again"},
+		"Off":       {"off orders frankfurt", "y\n", isKept, func(g *v1alpha1.MysqlFailoverGroup) { says(g, false) }, false, cli.ExitHealthy, off, "frankfurt is not kept fenced any more"},
+		"OffAgain":  {"off orders frankfurt --yes", "", isKept, func(g *v1alpha1.MysqlFailoverGroup) { isKept(g) }, false, cli.ExitRefused, off, "frankfurt is kept fenced again"},
 		"OffDown":   {"off orders frankfurt --yes", "", isKept, nil, true, cli.ExitHealthy, off, "the word is taken off the group"},
-		"OffNot":    {"off orders frankfurt", "", nil, nil, false, cli.ExitHealthy, nil, "nobody keeps frankfurt fenced; nothing was changed"},
+		"OffNot":    {"off orders frankfurt", "", nil, nil, false, cli.ExitHealthy, nil, "frankfurt is not kept fenced; nothing was changed"},
 		"OffNobody": {"off orders rome", "", nil, nil, false, cli.ExitRefused, nil, `has no site "rome"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,11 +17,11 @@ func (a *app) historyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history GROUP",
 		Short: "Show the last changes of the active site: timeline, proof, and what was lost",
-		Long: `Show the last changes of the active site, newest first: when each step was done, what proved that the old site was
-fenced, for how long writes were kept out, and which transactions and rows were lost. The operator keeps ten.
+		Long: `Show the last changes of the active site, newest first: when each step happened, what proved that the old site was
+fenced, how long the write pause was, and which transactions and rows were lost. The operator keeps ten.
 
-Lost transactions are a lower bound until the old active site was seen again; then they are exact, and the rows are
-counted from its binary log.
+The number of lost transactions is a lower bound until the operator sees the old active site again. Then it is exact, and
+the operator counts the lost rows from that site's binary log.
 
 ` + cli.ExitCodes,
 		Example: `  # What happened last night?

@@ -23,7 +23,7 @@ with. No byte of a key is ever shown.
 		Example: `  # Versions, digests, and which one each site is sealed with
   kubectl mfg keyring list orders
 
-  # Read every keyring, hash it again, and compare; exit code 3 if something does not fit
+  # Read every keyring, hash it, and compare; exit code 3 if something does not match
   kubectl mfg keyring verify orders`,
 	}
 	return family(cmd, a.keyringListCommand(), a.keyringVerifyCommand())
@@ -33,8 +33,8 @@ func (a *app) keyringListCommand() *cobra.Command {
 	return a.keyringLook(&cobra.Command{
 		Use:   "list GROUP",
 		Short: "Show versions, digests, and which one each site is sealed with",
-		Long: `Show the keyrings in escrow: versions, the digests that they were stored with, and which one each site is sealed with. Only
-the metadata of Secrets is asked for, no content. Exit code 3 if a Secret is missing that a site is sealed with.
+		Long: `Show the keyrings in escrow: versions, the digests that they were stored with, and which one each site is sealed with. The
+plugin reads only the metadata of Secrets, no content. Exit code 3 if a Secret that a site is sealed with is missing.
 
 ` + cli.ExitCodes,
 		Example: `  # Versions, digests, and which one each site is sealed with
@@ -49,17 +49,17 @@ func (a *app) keyringVerifyCommand() *cobra.Command {
 	return a.keyringLook(&cobra.Command{
 		Use:   "verify GROUP",
 		Short: "Read every keyring in escrow, hash it again, and compare",
-		Long: `Read every keyring in escrow, hash it again, and compare it with what status says that the site is sealed with, and with
-what it was stored with; check that it is protected, and that the pod has the same. The content is hashed and never shown. It
-needs the right to read Secrets.
+		Long: `Read every keyring in escrow, hash it, and compare the digest with the one in status, with the one it was stored with, and with
+the keyring in the pod. Also check that the Secret is protected. The content is hashed and never shown. You need the right to
+read Secrets.
 
-Exit code 3 if something does not fit; each finding says what to do next.
+Exit code 3 if something does not match; each finding says what to do next.
 
 ` + cli.ExitCodes,
-		Example: `  # Before a drain of nodes, an upgrade, and once in a while
+		Example: `  # Before you drain nodes or upgrade, and once in a while
   kubectl mfg keyring verify orders
 
-  # Only what does not fit
+  # Only what does not match
   kubectl mfg keyring verify orders -o jsonpath='{range .findings[?(@.level=="FAIL")]}{.site}: {.message}{"\n"}{end}'`,
 	}, &inspect.Keyring{Verify: true})
 }

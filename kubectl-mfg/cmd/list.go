@@ -20,8 +20,8 @@ func (a *app) listCommand() *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls", "get"},
 		Short:   "Show one line for each group",
-		Long: `Show one line for each group of the namespace, or of all namespaces with -A: who is active, how many sites are fit,
-the greatest lag, and the last failover.
+		Long: `Show one line for each group of the namespace, or of all namespaces with -A: the active site, how many sites are healthy,
+the largest lag, and the last failover.
 
 ` + cli.ExitCodes,
 		Example: `  # Everything that this cluster runs
@@ -33,12 +33,12 @@ the greatest lag, and the last failover.
   # Which groups need attention? Exit code 3 if any does
   kubectl mfg list -A -o wide
 
-  # Names only, to be given back to kubectl
+  # Names only, for other kubectl commands
   kubectl mfg list -o name`,
 		Args: atMost(0),
 	}
 	cmd.Flags().BoolVarP(&op.AllNamespaces, "all-namespaces", "A", false, "Show the groups of all namespaces.")
-	cmd.Flags().BoolVarP(&op.Watch, "watch", "w", false, "Keep showing, until interrupted.")
+	cmd.Flags().BoolVarP(&op.Watch, "watch", "w", false, "Redraw until interrupted.")
 	cmd.Flags().DurationVar(&op.Interval, "interval", 2*time.Second, "With --watch, the time between two looks.")
 	cmd.Flags().StringVar(&op.Color, "color", cli.ColorAuto, "Colour: "+strings.Join(cli.Colors, "|")+".")
 	addOperatorNamespace(cmd, &op.OperatorNamespace)

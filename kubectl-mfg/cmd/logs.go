@@ -17,14 +17,14 @@ func logsCommand(a *app) *cobra.Command {
 	op := logs.Op{}
 	cmd := &cobra.Command{
 		Use:               "logs GROUP",
-		Short:             "Show the logs of all pods of a group as one, in order",
+		Short:             "Show the logs of all pods of a group as one stream",
 		Long:              logs.Help,
 		Example:           logs.Examples,
 		Args:              exactly("GROUP"),
 		ValidArgsFunction: a.completeGroup,
 	}
 	f := cmd.Flags()
-	f.BoolVarP(&op.Follow, "follow", "f", false, "Keep showing what comes, until interrupted.")
+	f.BoolVarP(&op.Follow, "follow", "f", false, "Keep showing new lines until interrupted.")
 	f.StringVar(&op.Site, "site", "", "Only the pods of this site.")
 	f.StringVarP(&op.Container, "container", "c", "", "Only this container, such as mysql, sidecar or archiver.")
 	f.DurationVar(&op.Since, "since", time.Hour, "How far back to begin; 0 is everything that the nodes still have.")

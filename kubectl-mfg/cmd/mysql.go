@@ -16,14 +16,14 @@ func (a *app) mysqlCommand() *cobra.Command {
 	op := mysqlclient.Op{}
 	cmd := &cobra.Command{
 		Use:               "mysql GROUP [SITE] [-e SQL] [-- ARGUMENTS]",
-		Short:             "Open a mysql client on the active site, or on another one",
+		Short:             "Open a mysql client on the active site, or on another site",
 		Long:              mysqlclient.Help,
 		Example:           mysqlclient.Examples,
 		ValidArgsFunction: a.completeGroupAndSite,
 	}
 	cmd.Flags().StringVar(&op.Account, "account", mysqlclient.AccountAdmin, "Account whose password is in a Secret: "+strings.Join(mysqlclient.Accounts, "|")+".")
 	cmd.Flags().StringVarP(&op.User, "user", "u", "", "User of MySQL whose password you type, instead of --account.")
-	cmd.Flags().StringVarP(&op.Execute, "execute", "e", "", "Run this SQL and end.")
+	cmd.Flags().StringVarP(&op.Execute, "execute", "e", "", "Run this SQL and exit.")
 	// Only fails for a flag that does not exist.
 	_ = cmd.RegisterFlagCompletionFunc("account", cobra.FixedCompletions(mysqlclient.Accounts, cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {

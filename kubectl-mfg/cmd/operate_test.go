@@ -102,13 +102,13 @@ func TestFailover(t *testing.T) {
 		"Reverted": {args: "--to frankfurt --yes", tick: end(v1alpha1.PlannedReverted, "PauseTimeout", "paris is opened again"), code: cli.ExitRefused, patches: 1,
 			errOut: []string{"reverted (PauseTimeout): paris is opened again"}},
 		"TimedOut": {reason: "only the waiting ends", args: "--to frankfurt --yes --timeout 3s", code: cli.ExitTimeout, patches: 1,
-			errOut: []string{"no outcome within 3s", "goes on", "kubectl mfg status orders"}},
+			errOut: []string{"no outcome within 3s", "the request stays in force", "kubectl mfg status orders"}},
 		"UnknownSite": {args: "--to rome --yes", code: cli.ExitRefused, errOut: []string{"no site \"rome\"", "paris, frankfurt, madrid"}},
 		"Active":      {args: "--to paris --yes", code: cli.ExitRefused, errOut: []string{"paris is active already"}},
 		"DROnly":      {args: "--to madrid --yes", code: cli.ExitRefused, errOut: []string{"madrid is dr-only", "kubectl edit mfg"}},
 		"Observe": {args: "--to frankfurt --yes", change: func(f *fakeAPI) { f.groups[0].Spec.Failover.Mode = v1alpha1.FailoverObserve }, code: cli.ExitRefused,
 			errOut: []string{"mode is Observe", "kubectl patch mfg"}},
-		"Pending": {reason: "two requests at a time would be answered by one outcome", args: "--to frankfurt --yes", code: cli.ExitRefused, errOut: []string{"a new copy of a site was asked for", "-w"},
+		"Pending": {reason: "two requests at a time would be answered by one outcome", args: "--to frankfurt --yes", code: cli.ExitRefused, errOut: []string{"a new copy of a site was requested", "-w"},
 			change: func(f *fakeAPI) {
 				f.groups[0].Annotations = map[string]string{v1alpha1.AnnotationRecloneSite: "madrid"}
 			}},
@@ -270,7 +270,7 @@ func TestAcceptDataLoss(t *testing.T) {
 		"OtherOrder": {"--yes", "", func(f *fakeAPI) {
 			lost(f)
 			f.groups[0].Annotations = map[string]string{v1alpha1.AnnotationForceFailover: "rome"}
-		}, nil, cli.ExitRefused, 0, []string{"ordered rome already"}},
+		}, nil, cli.ExitRefused, 0, []string{"already ordered rome"}},
 		"WhileMoving": {"--yes", "", func(f *fakeAPI) { lost(f); f.groups[0].Status.Transition = &v1alpha1.Transition{To: "madrid"} }, done, cli.ExitHealthy, 1, []string{"frankfurt is active"}},
 		"OtherIsActive": {"--yes", "", lost, func(f *fakeAPI) {
 			if asked(f, v1alpha1.AnnotationForceFailover) {

@@ -15,7 +15,7 @@ func (a *app) pauseCommand() *cobra.Command {
 	op := pause.Op{}
 	cmd := &cobra.Command{
 		Use:     "pause GROUP --for DURATION",
-		Short:   "Keep the operator from changing anything by itself, for a time",
+		Short:   "Stop the operator's automatic actions for a while",
 		Long:    pause.Help,
 		Example: pause.Examples,
 	}

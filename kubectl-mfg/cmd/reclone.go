@@ -15,13 +15,13 @@ func (a *app) recloneCommand() *cobra.Command {
 	op := reclone.Op{}
 	cmd := &cobra.Command{
 		Use:               "reclone GROUP SITE",
-		Short:             "Throw a site's data away and copy it again from the active site",
+		Short:             "Delete a site's data and copy it again from the active site",
 		Long:              reclone.Help,
 		Example:           reclone.Examples,
 		Args:              exactly("GROUP", "SITE"),
 		ValidArgsFunction: a.completeGroupAndSite,
 	}
-	cmd.Flags().BoolVar(&op.ConfirmDataLoss, "confirm-data-loss", false, "Throw away also what only this site has.")
+	cmd.Flags().BoolVar(&op.ConfirmDataLoss, "confirm-data-loss", false, "Delete also what only this site has.")
 	out := bindRequest(&op.Request, cmd, 2*time.Hour)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := a.fill(&op.Request, args[0], out); err != nil {

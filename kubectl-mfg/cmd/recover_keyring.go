@@ -16,25 +16,25 @@ func (a *app) recoverKeyringCommand() *cobra.Command {
 	op := recovery.Op{}
 	cmd := &cobra.Command{
 		Use:   "recover-keyring GROUP SITE",
-		Short: "Bring a lost escrow Secret back from the memory of the site's pod",
-		Long: `Bring the escrow Secret of a site's keyring back, that somebody deleted, while the site's pod still runs: its memory
-holds the only copy then. Do not delete, restart, evict or drain that pod.
+		Short: "Restore a lost escrow Secret from the memory of the site's pod",
+		Long: `Restore the escrow Secret of a site's keyring after a person deleted it, while the site's pod still runs. The pod's memory
+holds the only copy then: do not delete, restart, evict or drain that pod.
 
-The keyring is read out of the running container into this program's memory, and never written to a disk here. It must
-have the digest that the group's status names, before the Secret is made and after; otherwise the Secret is deleted again
-and nothing else is changed. Then the Secret is labelled and made immutable, as the operator makes it, the phase is set,
-and the site is waited for until it is Sealed.
+The plugin reads the keyring from the running container into its own memory, and writes it to no disk. The keyring must
+have the digest that the group's status names, before the Secret is made and after; otherwise the plugin deletes the Secret
+again and changes nothing else. Then it labels the Secret and makes it immutable, as the operator does, sets the phase,
+and waits until the site is Sealed.
 
-Each step looks first at what is there: run it again after it was interrupted, or after somebody did a part of it by hand.
+Each step first checks what is already there. Run it again if it was interrupted, or if a person did part of it by hand.
 
 ` + cli.ExitCodes,
 		Example: `  # Which one is missing?
   kubectl mfg keyring verify orders
 
-  # Look first: every step and every object, with the key redacted. Nothing is sent
+  # Look first: every step and object, with the key redacted. Nothing is sent
   kubectl mfg recover-keyring orders frankfurt --dry-run=client
 
-  # Read the keyring, compare it, and let the API server check every change, but keep none
+  # Read the keyring, compare it, and let the API server check every change without keeping any
   kubectl mfg recover-keyring orders frankfurt --dry-run=server
 
   # Do it; asks, shows each step, and waits until the site is Sealed

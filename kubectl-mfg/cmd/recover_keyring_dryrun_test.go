@@ -30,8 +30,8 @@ func TestRecoverKeyringRights(t *testing.T) {
 		"DeleteSecret":      {"delete secrets", false, cli.ExitError, []string{"delete secrets " + lostSecret, "nothing was changed"}},
 		"PatchSecret":       {"patch secrets", false, cli.ExitError, []string{"patch secrets " + lostSecret, "nothing was changed"}},
 		"CreateSecretAfter": {"create secrets", true, cli.ExitError, []string{"user may not create secrets", "kubectl auth can-i create secrets -n shop"}},
-		"PatchStatus":       {"patch status", false, cli.ExitHealthy, []string{"the operator sets it by itself"}},
-		"Owner":             {"update finalizers", false, cli.ExitHealthy, []string{"the operator adds the owner by itself"}},
+		"PatchStatus":       {"patch status", false, cli.ExitHealthy, []string{"the operator sets it"}},
+		"Owner":             {"update finalizers", false, cli.ExitHealthy, []string{"the operator adds the owner"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -91,7 +91,7 @@ func TestRecoverKeyring(t *testing.T) {
 			change:  func(f *escrowAPI) { f.site().Stage = v1alpha1.KeyringSealing },
 			changes: []string{"read pod", "create Secret", "patch Secret", "create Event"}},
 		"OperatorIdle": {reason: "the Secret is more urgent than who looks after it", args: "--yes --timeout 3s", change: func(f *escrowAPI) { f.idle = true },
-			code: cli.ExitTimeout, changes: wholeRecovery[:4], errOut: []string{"no outcome within 3s at step wait", "no event was recorded", "run it again, it goes on from there: kubectl mfg recover-keyring orders frankfurt -n shop"}},
+			code: cli.ExitTimeout, changes: wholeRecovery[:4], errOut: []string{"no outcome within 3s at step wait", "no event was recorded", "run it again, and it continues from there: kubectl mfg recover-keyring orders frankfurt -n shop"}},
 		"Conflicts": {reason: "the operator acts meanwhile, and there is no phase to patch any more", args: "--yes",
 			change: func(f *escrowAPI) { f.conflicts = 3 }, changes: []string{"read pod", "create Secret", "patch Secret", "create Event"}},
 		"TerminatingPod": {reason: "it is the last moment at which it can be saved", args: "--yes",
@@ -238,7 +238,7 @@ func TestRecoverKeyringByHand(t *testing.T) {
 			s.Immutable, s.OwnerReferences[0].UID = nil, "of-the-group-before"
 			return s
 		}, cli.ExitHealthy, ""},
-		"NoOwner": {func(f *escrowAPI) *corev1.Secret { s := want(f); s.OwnerReferences = nil; return s }, cli.ExitHealthy, "the operator adds the owner by itself"},
+		"NoOwner": {func(f *escrowAPI) *corev1.Secret { s := want(f); s.OwnerReferences = nil; return s }, cli.ExitHealthy, "the operator adds the owner"},
 		"Unprotected": {func(f *escrowAPI) *corev1.Secret {
 			s := want(f)
 			s.Labels[v1alpha1.LabelAllowDeletion] = "true"

@@ -34,12 +34,12 @@ func (a *app) reportCommand() *cobra.Command {
 	op := reportOp{}
 	cmd := &cobra.Command{
 		Use:   "report GROUP",
-		Short: "Collect what somebody needs to help, without secrets, as a tar.gz",
-		Long: `Collect what somebody needs to help with a group into a tar.gz: the custom resource, pods, logs, events, Services,
-volumes, nodes, the operator's pods and logs, its status and explanation, and what kubectl mfg doctor finds.
+		Short: "Collect what a helper needs, without secrets, as a tar.gz",
+		Long: `Collect what a helper needs to know about a group into a tar.gz: the custom resource, pods, logs, events, Services,
+volumes, nodes, the operator's pods and logs, its status and explanation, and the findings of kubectl mfg doctor.
 
-No Secret is read. Values that look like passwords, tokens, keys or DSNs are taken out of every file. What you have no
-right to read is left out and named in missing.txt.
+No Secret is read. Values that look like passwords, tokens, keys or DSNs are removed from every file. What you have no
+right to read is left out and listed in missing.txt.
 
 ` + cli.ExitCodes,
 		Example: `  # Writes mfg-report-NAMESPACE-GROUP-TIME.tar.gz here

@@ -46,7 +46,7 @@ func TestRestart(t *testing.T) {
 		}, "", cli.ExitRefused, nil, "kubectl mfg resume orders -n shop"},
 		"Moving": {"frankfurt --yes", "", func(g *v1alpha1.MysqlFailoverGroup) {
 			g.Annotations = map[string]string{v1alpha1.AnnotationPlannedFailover: "madrid"}
-		}, "", cli.ExitRefused, nil, "a planned failover was asked for"},
+		}, "", cli.ExitRefused, nil, "a planned failover was requested"},
 		"Observed": {"--dry-run=client", "", func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Failover.Mode = v1alpha1.FailoverObserve }, "", cli.ExitHealthy, nil, "the pod of paris stays"},
 		// That the pod of the active site stays was said before: it is not waited for.
 		"ObservedDone": {"--yes --timeout 60s", "", func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Failover.Mode = v1alpha1.FailoverObserve }, "frankfurt madrid", cli.ExitHealthy, asked(all), "done: every site but paris has a new pod"},

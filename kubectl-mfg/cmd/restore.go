@@ -15,27 +15,27 @@ func (a *app) restoreCommand() *cobra.Command {
 	op := restore.Op{}
 	cmd := &cobra.Command{
 		Use:               "restore NEWGROUP --from GROUP",
-		Short:             "Make a new group from a backup of another, or of a lost one",
+		Short:             "Create a new group from a backup of another group, or of a lost one",
 		Long:              restore.Help,
 		Example:           restore.Examples,
 		Args:              exactly("NEWGROUP"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	f := cmd.Flags()
-	f.StringVar(&op.From, "from", "", "Group that the backup was made of. It need not be there any more.")
+	f.StringVar(&op.From, "from", "", "Group that was backed up. It does not have to exist any more.")
 	f.StringVar(&op.FromNamespace, "from-namespace", "", "Namespace of that group. Default: that of the new group.")
-	f.StringVar(&op.Backup, "backup", "", "Name of the backup. Default: the newest that can be restored as far as is known.")
+	f.StringVar(&op.Backup, "backup", "", "Name of the backup. Default: the newest one that is known to be restorable.")
 	f.StringVar(&op.Profile, "profile", "", "Profile whose storage holds the backup. Default: that of the backup, or the only one.")
 	f.StringVar(&op.StorageFile, "storage-file", "", "File with the storage that holds the backup, in YAML as in a profile. Instead of --profile.")
 	f.StringVar(&op.IdentitySecret, "identity-secret", "", "Secret in the namespace of the new group whose key identity opens the backup. Default: that of the profile.")
-	f.StringVarP(&op.File, "filename", "f", "", "File with the MysqlFailoverGroup of which the specification is taken. Default: the living group.")
+	f.StringVarP(&op.File, "filename", "f", "", "File with the MysqlFailoverGroup whose specification to use. Default: the existing group.")
 	f.StringVar(&op.At, "at", "", "Point in time beyond the backup: TIME, GTID, before:GTID, before-failover:EPOCH or latest. Default: the backup's own.")
-	f.BoolVar(&op.Check, "check", true, "With --at: ask the archive first whether that can be reached.")
-	f.StringVar(&op.Image, "image", "", "With --at: image with the program backup. Default: the one of the operator, by its Deployment.")
+	f.BoolVar(&op.Check, "check", true, "With --at: check first that the archive reaches that point.")
+	f.StringVar(&op.Image, "image", "", "With --at: image with the program backup. Default: the image in the operator's Deployment.")
 	addOperatorNamespace(cmd, &op.OperatorNamespace)
-	f.BoolVar(&op.Apply, "apply", false, "Make the group. Without it its YAML is printed.")
+	f.BoolVar(&op.Apply, "apply", false, "Create the group. Without this flag, print its YAML.")
 	f.BoolVar(&op.Wait, "wait", true, "With --apply: follow the restore to its end.")
-	f.DurationVar(&op.Timeout, "timeout", 12*time.Hour, "How long to follow it. The restore goes on after that.")
+	f.DurationVar(&op.Timeout, "timeout", 12*time.Hour, "How long to follow it. The restore continues after that.")
 	_ = cmd.RegisterFlagCompletionFunc("from", func(cmd *cobra.Command, _ []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return a.completeGroup(cmd, nil, word)
 	})

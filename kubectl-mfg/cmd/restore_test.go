@@ -265,7 +265,7 @@ func TestRestoreApply(t *testing.T) {
 			g.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionRestoreReady, Status: metav1.ConditionFalse, Reason: "SecretMissing", Message: "no Secret keys"}}
 		}, done), code: cli.ExitHealthy, want: "not begun: no Secret keys [SecretMissing]"},
 		"Unheard":  {args: "--timeout 40s", code: cli.ExitTimeout, want: "not taken up yet"},
-		"Waits":    {args: "--timeout 3s", then: steps(in(v1alpha1.RestoreLoading, "")), code: cli.ExitTimeout, want: "only the waiting ended, the restore goes on"},
+		"Waits":    {args: "--timeout 3s", then: steps(in(v1alpha1.RestoreLoading, "")), code: cli.ExitTimeout, want: "only the waiting ended, the restore continues"},
 		"Deleted":  {then: steps(func(g *v1alpha1.MysqlFailoverGroup) { g.Name = "gone" }), code: cli.ExitRefused, want: "was deleted before it was restored"},
 		"Replaced": {then: steps(func(g *v1alpha1.MysqlFailoverGroup) { g.UID = "other"; done(g) }), code: cli.ExitRefused, want: "was deleted before it was restored"},
 	} {

@@ -125,7 +125,7 @@ func (a *app) root() *cobra.Command {
 		Long: `See and operate groups of MySQL sites with automatic failover (mfg).
 
 Start with:   kubectl mfg status
-At 3 a.m.:    kubectl mfg explain GROUP    why it does, or does not, fail over, and what to do
+At 3 a.m.:    kubectl mfg explain GROUP    why it does or does not fail over, and what to do
 By day:       kubectl mfg failover GROUP --to SITE
 
 ` + cli.ExitCodes,

@@ -51,7 +51,7 @@ func TestRotateLooksAgain(t *testing.T) {
 	r := &rotator{f: sealedGroup(t)}
 	r.f.conflicts = 1 // somebody changes the group just then
 	got := rotated(t, r, runOptions{tick: func(int) { r.f.groups[0].Annotations[v1alpha1.AnnotationRecloneSite] = "frankfurt" }}, "--site madrid --yes --timeout 3s")
-	if got.code != cli.ExitRefused || !strings.Contains(got.errOut, "a new copy of a site was asked for") || len(r.f.patched) > 0 {
+	if got.code != cli.ExitRefused || !strings.Contains(got.errOut, "a new copy of a site was requested") || len(r.f.patched) > 0 {
 		t.Errorf("patched %v: %+v", r.f.patched, got)
 	}
 	if slices.Contains(r.did, "rotate madrid") {

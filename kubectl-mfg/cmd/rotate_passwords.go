@@ -18,23 +18,23 @@ func (a *app) rotatePasswordsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rotate-passwords GROUP [--account ACCOUNT]...",
 		Short: "Replace the passwords of the operator's own accounts, without downtime",
-		Long: `Replace the passwords with which operator, sidecars, replication and clones log in at MySQL. Nobody chooses or sees the new
-ones. Every site takes both passwords first, then everybody changes to the new one, and in the end the old one is refused on every
-site. Clients, roles and pods are not touched, and a failover may happen at any moment of it.
+		Long: `Replace the passwords that the operator, the sidecars, replication and clones use to log in to MySQL. The operator generates the new
+ones, and no person sees them. First every site accepts both passwords. Then all programs switch to the new one. Last, every site
+refuses the old one. Clients, roles and pods are not touched, and a failover may happen at any time.
 
-It takes a minute or two, and for as long as a site cannot be reached it waits: both passwords stay valid until it can. Ctrl-C
+It takes a minute or two. If a site cannot be reached, the operator waits for it; both passwords stay valid until then. Ctrl-C
 ends only the waiting.
 
-The password of root is not among them: it is yours. To change it, see docs/security.md.
+The password of root is not one of them: it is yours. To change it, see docs/security.md.
 
 ` + cli.ExitCodes,
-		Example: `  # All of them; asks, and shows how far it is
+		Example: `  # All of them; asks first, then shows progress
   kubectl mfg rotate-passwords orders
 
-  # Those of replication and of the sidecars, from a script
+  # Only replication and the sidecars, from a script
   kubectl mfg rotate-passwords orders --account replication --account sidecar --yes
 
-  # Ask for it and go
+  # Send the request and do not wait
   kubectl mfg rotate-passwords orders --yes --wait=false`,
 	}
 	cmd.Flags().StringSliceVar(&op.Accounts, "account", nil, "Only the password of this account: "+strings.Join(passwords.Accounts, ", ")+". May be given more than once. Default: all.")

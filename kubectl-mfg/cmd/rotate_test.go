@@ -249,7 +249,7 @@ func TestRotate(t *testing.T) {
 			change: status(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Failover.Mode = v1alpha1.FailoverObserve })},
 		"OneCandidate": {args: "--all --yes", code: cli.ExitRefused, want: []string{"no other primary-candidate", "--all-replicas"},
 			change: status(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites[1].Role = v1alpha1.DROnly })},
-		"Pending": {args: "--all --yes", code: cli.ExitRefused, want: []string{"a new copy of a site was asked for"},
+		"Pending": {args: "--all --yes", code: cli.ExitRefused, want: []string{"a new copy of a site was requested"},
 			change: status(func(g *v1alpha1.MysqlFailoverGroup) { g.Annotations[v1alpha1.AnnotationRecloneSite] = "madrid" })},
 		"Adopted": {reason: "the annotation of an adoption stays, and answers nothing", args: "--site madrid --yes", did: []string{"rotate madrid"},
 			change: status(func(g *v1alpha1.MysqlFailoverGroup) { g.Annotations[v1alpha1.AnnotationEncryptionAdopt] = "confirm" })},

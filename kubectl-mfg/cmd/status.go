@@ -19,13 +19,13 @@ func (a *app) statusCommand() *cobra.Command {
 	op := inspect.Status{}
 	cmd := &cobra.Command{
 		Use:   "status [GROUP]",
-		Short: "Show how a group is, or all groups",
-		Long: `Show how a group is: who may accept writes, how far the others are, and what to do next.
+		Short: "Show the state of a group, or of all groups",
+		Long: `Show the state of a group: which site takes writes, how far the others lag, and what to do next.
 Without GROUP, show one line for each group of the namespace.
 
-The custom resource is always read. What the operator sees right now is asked of the operator through the
-API server's service proxy; where that cannot be reached, the last known status is shown and said to be so.
-Then the group is Unknown (exit code 3) unless it is only that you may not ask.
+The plugin reads the custom resource, and asks the operator for its live view through the API server's service proxy.
+If the operator cannot be reached, the output shows the last known status and says so. The group is then Unknown
+(exit code 3), unless you merely lack the right to ask the operator.
 
 ` + cli.ExitCodes,
 		Example: `  # One group, one screen
@@ -44,7 +44,7 @@ Then the group is Unknown (exit code 3) unless it is only that you may not ask.
 	}
 	f := cmd.Flags()
 	f.BoolVarP(&op.AllNamespaces, "all-namespaces", "A", false, "Show the groups of all namespaces.")
-	f.BoolVarP(&op.Watch, "watch", "w", false, "Keep showing, until interrupted.")
+	f.BoolVarP(&op.Watch, "watch", "w", false, "Redraw until interrupted.")
 	f.DurationVar(&op.Interval, "interval", 2*time.Second, "With --watch, the time between two looks.")
 	f.StringVar(&op.Color, "color", cli.ColorAuto, "Colour: "+strings.Join(cli.Colors, "|")+". auto: on a terminal, unless NO_COLOR is set.")
 	f.StringVar(&op.OperatorNamespace, "operator-namespace", live.DefaultNamespace, "Namespace in which the operator runs.")

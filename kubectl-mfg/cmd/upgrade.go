@@ -15,11 +15,11 @@ import (
 
 func upgradeCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "upgrade", Short: "Show which groups wait for the pods of a new version of the operator, and hold them up",
+		Use: "upgrade", Short: "Show which groups wait for the pods of a new operator version, and hold them back",
 		Long: upgrade.Help, Example: upgrade.Examples,
 	}
 	pause, pausing := &cobra.Command{Use: "pause [GROUP]", Short: "Let no further group begin, or keep one group as it is", Long: upgrade.PauseHelp, Example: upgrade.PauseExamples}, &upgrade.Hold{}
-	pause.Flags().StringVar(&pausing.Why, "why", "", "With GROUP, a word on why, for those who find it pinned. Default: since when.")
+	pause.Flags().StringVar(&pausing.Why, "why", "", "With GROUP, the reason, for others who find it pinned. Default: the time.")
 	resume := &cobra.Command{Use: "resume [GROUP]", Short: "Let groups have their turn again", Long: upgrade.ResumeHelp, Example: upgrade.ResumeExamples}
 	return family(cmd, upgradeStatus(a), upgradeHold(a, pause, pausing), upgradeHold(a, resume, &upgrade.Hold{Resume: true}))
 }

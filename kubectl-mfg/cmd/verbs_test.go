@@ -136,7 +136,7 @@ func TestExplainInTransition(t *testing.T) {
 	if got.code != cli.ExitHealthy || !strings.Contains(got.out, "the role is moving, waits for: Gate") {
 		t.Errorf("exit code %d:\n%s", got.code, got.out)
 	}
-	for _, wrong := range []string{"does not fail over", "Blocked ", "nobody is fit"} {
+	for _, wrong := range []string{"does not fail over", "Blocked ", "no site is fit"} {
 		if strings.Contains(got.out, wrong) {
 			t.Errorf("%q is said:\n%s", wrong, got.out)
 		}

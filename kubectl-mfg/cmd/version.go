@@ -54,10 +54,10 @@ func (a *app) versionCommand() *cobra.Command {
 	op := versionOp{}
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Show the versions of this plugin and of the operator, and whether they fit",
+		Short: "Show the versions of this plugin and of the operator, and whether they match",
 		Args:  atMost(0),
 	}
-	cmd.Flags().BoolVar(&op.ClientOnly, "client", false, "Show the version of this plugin only; asks nobody.")
+	cmd.Flags().BoolVar(&op.ClientOnly, "client", false, "Show the version of this plugin only, without contacting a cluster.")
 	cmd.Flags().StringVar(&op.OperatorNamespace, "operator-namespace", live.DefaultNamespace, "Namespace in which the operator runs.")
 	out := addOutputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

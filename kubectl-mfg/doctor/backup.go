@@ -183,7 +183,7 @@ func backupSchedules(w World) []Finding {
 	case len(suspended) > 0:
 		return one(Warn, wire.Remedy{Text: "set schedule.suspend to false there"}, "the schedule of %s is suspended", strings.Join(suspended, " and "))
 	case !scheduled && len(profilesOf(w.Group)) > 0:
-		return one(Warn, wire.Remedy{Text: "add schedule.cron to a profile"}, "no profile has a schedule: backups are made only when somebody asks for one")
+		return one(Warn, wire.Remedy{Text: "add schedule.cron to a profile"}, "no profile has a schedule: backups are made only on demand")
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ func backupProof(w World, b *report.Backups) []Finding {
 		return one(Warn, create, "there is no backup yet")
 	case last != nil && proven == nil && (b.Verified == nil || *b.Verified):
 		return one(Warn, wire.Remedy{Text: "and set verification in a profile", Command: fmt.Sprintf("kubectl mfg backup verify %s -n %s", w.Group.Name, w.Group.Namespace)},
-			"no backup was ever restored: nobody knows whether one can be")
+			"no backup was ever restored: it is unknown whether one can be")
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func groupCertificate(_ context.Context, w World) []Finding {
 	}
 	switch trouble, ended := c.Trouble(now); {
 	case ended:
-		return one(Fail, look, "%s: nobody who verifies can connect", trouble)
+		return one(Fail, look, "%s: clients that verify it cannot connect", trouble)
 	case trouble != "":
 		return one(Warn, look, "%s", trouble)
 	}

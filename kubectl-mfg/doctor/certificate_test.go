@@ -25,7 +25,7 @@ func TestTheTimeOfTheCertificate(t *testing.T) {
 	}{
 		"well":                       {80, 0, nil, OK, "80 days left"},
 		"soon":                       {13, 0, nil, Warn, "ends at 2026-12-08"},
-		"ended":                      {-1, 0, nil, Fail, "nobody who verifies can connect"},
+		"ended":                      {-1, 0, nil, Fail, "clients that verify it cannot connect"},
 		"nothing is known":           {0, 0, nil, Unknown, "earlier version"},
 		"this machine's is behind":   {80, 90 * 24 * time.Hour, nil, Fail, "ended"},
 		"the other one was not read": {80, 90 * 24 * time.Hour, errors.New("no"), OK, "80 days left"},

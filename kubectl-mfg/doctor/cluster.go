@@ -34,7 +34,7 @@ func leader(ctx context.Context, w World) []Finding {
 	case err != nil:
 		return cannotSee(err, "get", "leases.coordination.k8s.io", w.OperatorNamespace)
 	case lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || lease.Spec.RenewTime == nil:
-		return one(Fail, remedy, "nobody holds the Lease %s", leaseName)
+		return one(Fail, remedy, "no operator holds the Lease %s", leaseName)
 	}
 	now := w.Now
 	if w.ServerErr == nil && !w.ServerTime.IsZero() {
@@ -46,7 +46,7 @@ func leader(ctx context.Context, w World) []Finding {
 	}
 	age := now.Sub(lease.Spec.RenewTime.Time).Round(time.Second)
 	if age > term {
-		return one(Fail, remedy, "the Lease %s was renewed %s ago, it lasts %s: nobody leads", leaseName, age, term)
+		return one(Fail, remedy, "the Lease %s was renewed %s ago, it lasts %s: no operator leads", leaseName, age, term)
 	}
 	return one(OK, wire.Remedy{}, "%s leads", *lease.Spec.HolderIdentity)
 }

@@ -146,7 +146,7 @@ func cannotSee(err error, verb, kind, namespace string) []Finding {
 		where = "-n " + namespace
 	}
 	if apierrors.IsForbidden(err) {
-		return one(Unknown, wire.Remedy{Text: "ask somebody for whom this says yes", Command: fmt.Sprintf("kubectl auth can-i %s %s %s", verb, kind, where)}, "you may not %s %s", verb, kind)
+		return one(Unknown, wire.Remedy{Text: "ask a person for whom this command says yes", Command: fmt.Sprintf("kubectl auth can-i %s %s %s", verb, kind, where)}, "you may not %s %s", verb, kind)
 	}
 	return one(Unknown, wire.Remedy{}, "%v", err)
 }
@@ -154,7 +154,7 @@ func cannotSee(err error, verb, kind, namespace string) []Finding {
 func operator(_ context.Context, w World) []Finding {
 	switch {
 	case w.OperatorDown:
-		return one(Fail, wire.Remedy{Command: "kubectl get pods -n " + w.OperatorNamespace + " -l app.kubernetes.io/name=mfg"}, "nobody looks after the group: %s", w.OperatorMissing)
+		return one(Fail, wire.Remedy{Command: "kubectl get pods -n " + w.OperatorNamespace + " -l app.kubernetes.io/name=mfg"}, "no operator looks after the group: %s", w.OperatorMissing)
 	case w.OperatorMissing != "":
 		return one(Unknown, wire.Remedy{}, "not asked: %s", w.OperatorMissing)
 	}
@@ -200,9 +200,9 @@ func forecast(_ context.Context, w World) []Finding {
 	case f == nil:
 		return one(Fail, explain, "no forecast: the group is not healthy now")
 	case f.Site == "":
-		return one(Fail, explain, "%snobody would take over: %s", known, f.Message)
+		return one(Fail, explain, "%sno site would take over: %s", known, f.Message)
 	case f.BlockedBy != "":
-		return one(Warn, explain, "%s%s would not take over by itself (%s): %s", known, f.Site, f.BlockedBy, f.Message)
+		return one(Warn, explain, "%s%s would not take over without an order (%s): %s", known, f.Site, f.BlockedBy, f.Message)
 	}
 	return one(OK, wire.Remedy{}, "%s%s", known, f.Message)
 }

@@ -109,7 +109,7 @@ func TestFindings(t *testing.T) {
 		"OperatorDown": {func(w *World, o []runtime.Object) []runtime.Object {
 			w.OperatorDown, w.OperatorMissing = true, "no pod"
 			return o
-		}, "operator", Fail, "nobody looks after"},
+		}, "operator", Fail, "no operator looks after"},
 		"Claimed": {func(w *World, o []runtime.Object) []runtime.Object {
 			w.Group.Status.Claim = &v1alpha1.GroupClaim{Lease: "mfg-blue/mfg-operator"}
 			return o
@@ -118,7 +118,7 @@ func TestFindings(t *testing.T) {
 		"OldLease": {func(_ *World, o []runtime.Object) []runtime.Object {
 			change(o, "mfg-operator", func(l *coordinationv1.Lease) { l.Spec.RenewTime = ptr(metav1.NewMicroTime(noon.Add(-time.Minute))) })
 			return o
-		}, "leader", Fail, "nobody leads"},
+		}, "leader", Fail, "no operator leads"},
 		"Paused": {func(w *World, o []runtime.Object) []runtime.Object {
 			w.Group.Annotations = map[string]string{v1alpha1.AnnotationPauseUntil: noon.Add(time.Hour).Format(time.RFC3339)}
 			return o
@@ -128,7 +128,7 @@ func TestFindings(t *testing.T) {
 			return o
 		}, "pause", Fail, "is no time"},
 		"Blocked": {func(w *World, o []runtime.Object) []runtime.Object { w.Forecast.BlockedBy = "Cooldown"; return o }, "failover", Warn, "Cooldown"},
-		"Nobody":  {func(w *World, o []runtime.Object) []runtime.Object { w.Forecast.Site = ""; return o }, "failover", Fail, "nobody would take over"},
+		"Nobody":  {func(w *World, o []runtime.Object) []runtime.Object { w.Forecast.Site = ""; return o }, "failover", Fail, "no site would take over"},
 		"Outage": {func(w *World, o []runtime.Object) []runtime.Object {
 			w.Forecast, w.Problems = nil, []report.Problem{{Reason: "ActiveSiteSilent", Site: "paris", Message: "does not accept writes"}, {Reason: "SiteUnreachable"}}
 			return o

@@ -43,7 +43,7 @@ func escrow(_ context.Context, w World) []Finding {
 	if w.ServerErr == nil && !w.ServerTime.IsZero() {
 		now = w.ServerTime
 	}
-	renew := wire.Remedy{Text: "renew the certificate in the Secret of auxiliary.escrowTLS; the operator reads it again by itself"}
+	renew := wire.Remedy{Text: "renew the certificate in the Secret of auxiliary.escrowTLS; the operator reloads it"}
 	name := "mfg-auxiliary." + w.OperatorNamespace + ".svc"
 	switch err := shown.VerifyHostname(name); {
 	case err != nil:

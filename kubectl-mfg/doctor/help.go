@@ -6,15 +6,15 @@ import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 
 // What the command says of itself, and how it is used.
 const (
-	Help = `Check around a group what the operator has no right to see, but a person may: whether Secrets are encrypted at rest
+	Help = `Check what the operator has no right to see around a group, but you may have: whether Secrets are encrypted at rest
 and who can read them, swap and readiness of nodes, sites that share a node, clocks, volumes that can grow, budgets
-against eviction, whether sites believe the escrow endpoint, who leads, and what would block a failover.
+against eviction, whether sites trust the escrow endpoint, which operator leads, and what would block a failover.
 
-With --preflight, check the cluster before mfg is installed: version, rights, storage, nodes, clocks, whether the network
+With --preflight, check the cluster before you install mfg: version, rights, storage, nodes, clocks, whether the network
 enforces policies, and cert-manager.
 
-Nothing is changed, and no Secret is read. What you have no right to see is said to be unknown, with the right that is
-missing. Exit code 3 means that a finding is FAIL; with WARN and UNKNOWN alone it is 0.
+Nothing is changed, and no Secret is read. A check for which you lack a right is UNKNOWN, and names the right. Exit code 3
+means that a finding is FAIL; with WARN and UNKNOWN alone it is 0.
 
 ` + cli.ExitCodes
 

@@ -220,9 +220,9 @@ func (op *Op) wayBack(home string) string {
 // goesOn is what a wait for a move that ended leaves behind: that move, and nothing after it.
 func (op *Op) goesOn(l Leg) string {
 	if l.Name == legBack {
-		return "the move to " + l.To + " goes on"
+		return "the move to " + l.To + " continues"
 	}
-	return fmt.Sprintf("the move to %s goes on, and the way back is not asked for\n  move it back afterwards: %s", l.To, op.wayBack(l.From))
+	return fmt.Sprintf("the move to %s continues, and the drill does not move back\n  move it back afterwards: %s", l.To, op.wayBack(l.From))
 }
 
 // unsettled gives the drill up after a move that succeeded: nothing that was asked for goes on.

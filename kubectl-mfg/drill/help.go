@@ -6,20 +6,21 @@ import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 
 // What the command says of itself, and how it is used.
 const (
-	Help = `Move the active site to another one and back by two planned failovers, and judge each against a target. A failover that
-is never practised does not work on the day that it is needed.
+	Help = `Move the role to another site and back by two planned failovers, and compare each write pause with a target. A failover that
+you never practise does not work on the day you need it.
 
-Two figures are measured. The operator's own: from the moment at which the intent to move was persisted, before writes
-were stopped, to the moment at which the new site was seen open. And that of a canary, which tries to write a row on both
-sites every 20 ms: the longest time in which none was acknowledged. In the end every acknowledged row must be there.
-Clients of the Service see the canary's pause plus the time that they take to reconnect.
+The drill reports two figures. The operator's: from the moment at which it persisted the intent to move, before it stopped
+writes, to the moment at which it saw the new site open. And that of a canary, which tries to write a row on both sites
+every 20 ms: the longest time without an acknowledged row. At the end every acknowledged row must be there. Clients of the
+Service see the canary's pause plus the time that they take to reconnect.
 
-The canary runs the mysql client in the pods, as root and over the socket, in a schema mfg_drill that is dropped in the end. It
-needs the right to exec into pods and to read the group's root Secret; --canary=false does without.
+The canary runs the mysql client in the pods, as root and over the socket, in a schema mfg_drill that it drops at the end. It
+needs the rights to exec into pods and to read the group's root Secret; --canary=false does without.
 
-It begins only with a group that is healthy, and waits between the two moves until it is healthy again. If the way back
-fails, the role stays where it is and the report says so. So it does if the group is not seen healthy again within --timeout, or
-after Ctrl-C: the way back is not asked for then (exit code 5), and the command for it is told. With -o json and -o junit one that does not begin is reported too.
+The drill begins only if the group is healthy, and waits until it is healthy again between the two moves. If the way back
+fails, the role stays where it is, and the report says so. If the group is not healthy again within --timeout, or after
+Ctrl-C, the drill does not move back (exit code 5), and prints the command that does. With -o json and -o junit a drill that
+did not begin is reported too.
 
 ` + cli.ExitCodes
 

@@ -91,7 +91,7 @@ func (u Undone) plan(g *v1alpha1.MysqlFailoverGroup) []screen.Line {
 	if u.Ordered {
 		plan = append(plan,
 			screen.Line{Label: "Now", Text: fmt.Sprintf("%s is ordered to take over, whatever is lost; the order is pending", cli.OrDash(u.Order))},
-			screen.Line{Label: "After", Text: "the order is withdrawn: the operator goes on by the rules of an emergency failover"})
+			screen.Line{Label: "After", Text: "the order is withdrawn: the operator follows the rules of an emergency failover again"})
 	}
 	if u.underWay {
 		p := g.Status.PlannedFailover
@@ -181,7 +181,7 @@ func (op *Op) judge(u Undone, before, after *v1alpha1.MysqlFailoverGroup, rep *r
 	if !u.Ordered {
 		return
 	}
-	goesOn := "goes on by the rules of an emergency failover; see kubectl mfg explain " + op.Group + " -n " + op.Namespace
+	goesOn := "follows the rules of an emergency failover again; see kubectl mfg explain " + op.Group + " -n " + op.Namespace
 	withdrawn := fmt.Sprintf("The order for %s to take over, whatever is lost, is withdrawn.", cli.OrDash(u.Order))
 	switch t := after.Status.Transition; {
 	case t != nil && t.To == u.Order:

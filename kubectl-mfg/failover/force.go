@@ -32,7 +32,7 @@ func (op *Op) force(ctx context.Context, env cli.Environment, c request.Cluster,
 			return err
 		}
 		if other := g.Annotations[v1alpha1.AnnotationForceFailover]; other != "" && other != op.To {
-			return cli.Refused("refused: somebody has ordered %s already\n  to withdraw that: %s", other, request.Withdrawal(op.Group, op.Namespace))
+			return cli.Refused("refused: another person already ordered %s\n  to withdraw that: %s", other, request.Withdrawal(op.Group, op.Namespace))
 		}
 		return nil
 	})

@@ -6,35 +6,35 @@ import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 
 // What the commands say of themselves, and how they are used.
 const (
-	Help = `Keep one site fenced until you say otherwise: it accepts no writes and takes over from nobody, whatever happens to the others.
-It goes on replicating and serving reads.
+	Help = `Keep one site fenced until you end it: the site accepts no writes and never takes over, whatever happens to the other sites.
+It continues to replicate and to serve reads.
 
 ` + cli.ExitCodes
 
-	Examples = `  # Keep frankfurt from taking over, while its storage is looked at
+	Examples = `  # Keep frankfurt from taking over while you examine its storage
   kubectl mfg fence on orders frankfurt
 
   # It is a candidate again
   kubectl mfg fence off orders frankfurt`
 
-	OnHelp = `Keep a site fenced, until ` + "`kubectl mfg fence off`" + `. It is never opened meanwhile: not by an emergency failover, not by a planned one, not
-by an order with --accept-data-loss, and not when all sites come back after an outage. If no other site may take the role, the group
-stays without a writer, and says why. It goes on replicating and serving reads.
+	OnHelp = `Keep a site fenced until ` + "`kubectl mfg fence off`" + `. Until then the operator never opens it: not in an emergency failover, not in a planned
+one, not by an order with --accept-data-loss, and not when all sites come back after an outage. If no other site may take the role, the
+group stays without a writer, and says why. The site continues to replicate and to serve reads.
 
-The active site is refused: move the role first (kubectl mfg failover GROUP --to SITE).
+The command refuses the active site: move the role first (kubectl mfg failover GROUP --to SITE).
 
-It is taken also while no operator runs, for one that comes back. Restarts of the operator change nothing.
+The command also works while no operator runs; the next one obeys it. Restarts of the operator change nothing.
 
 ` + cli.ExitCodes
 
-	OnExamples = `  # Keep frankfurt from taking over, while its storage is looked at
+	OnExamples = `  # Keep frankfurt from taking over while you examine its storage
   kubectl mfg fence on orders frankfurt
 
-  # What would be done? Nothing is sent
+  # What would happen? Nothing is sent
   kubectl mfg fence on orders frankfurt --dry-run=client`
 
-	OffHelp = `Let a site take the role again that is kept fenced. It does not become active by that: only if a failover is due, and this site is the
-one that may take over, does it happen now. kubectl mfg explain says so beforehand.
+	OffHelp = `Let a fenced site take the role again. That alone does not make it active. But if a failover is due, and this site is the one that may
+take over, the failover happens now. kubectl mfg explain says so beforehand.
 
 ` + cli.ExitCodes
 

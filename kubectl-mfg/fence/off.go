@@ -38,7 +38,7 @@ func (op *Off) Run(ctx context.Context, env cli.Environment, c request.Cluster) 
 		if _, known := request.RoleOf(g, op.Site); !known {
 			return cli.ExitError, cli.Refused("refused: %s has no site %q; its sites are %s", g.Name, op.Site, request.SiteNames(g))
 		}
-		rep.Outcome, rep.Message = cli.OutcomeDone, "nobody keeps "+op.Site+" fenced; nothing was changed"
+		rep.Outcome, rep.Message = cli.OutcomeDone, op.Site+" is not kept fenced; nothing was changed"
 		return op.Finish(env, rep)
 	}
 	if view.Down != "" {
@@ -66,9 +66,9 @@ func (op *Off) Run(ctx context.Context, env cli.Environment, c request.Cluster) 
 	if err != nil {
 		return cli.ExitError, err
 	}
-	rep.Outcome, rep.Message = cli.OutcomeDone, "nobody keeps "+op.Site+" fenced any more"
+	rep.Outcome, rep.Message = cli.OutcomeDone, op.Site+" is not kept fenced any more"
 	if v1alpha1.KeptFenced(g, op.Site) {
-		rep.Outcome, rep.Reason, rep.Message = cli.OutcomeRefused, v1alpha1.ReasonKeptFenced, "somebody keeps "+op.Site+" fenced again"
+		rep.Outcome, rep.Reason, rep.Message = cli.OutcomeRefused, v1alpha1.ReasonKeptFenced, op.Site+" is kept fenced again: another person ordered it"
 	}
 	return op.Finish(env, rep)
 }

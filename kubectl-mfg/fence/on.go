@@ -72,7 +72,7 @@ func (op *On) Run(ctx context.Context, env cli.Environment, c request.Cluster) (
 func (op *On) take(g *v1alpha1.MysqlFailoverGroup, rep *request.Report) {
 	switch {
 	case !v1alpha1.KeptFenced(g, op.Site):
-		rep.Outcome, rep.Reason, rep.Message = cli.OutcomeRefused, v1alpha1.ReasonNotAnswered, "somebody has ended it meanwhile"
+		rep.Outcome, rep.Reason, rep.Message = cli.OutcomeRefused, v1alpha1.ReasonNotAnswered, "another person has ended the fence meanwhile"
 	case g.Status.ActiveSite == op.Site:
 		rep.Outcome, rep.Reason, rep.Message = cli.OutcomeRefused, v1alpha1.ReasonActiveStaysOpen, op.Site+" has become the active site meanwhile; once it closes it is not opened again"
 		rep.Next = fmt.Sprintf("move the role: %s\n  or take it back: %s", moveRole(g), endFence(g, op.Site))
@@ -91,7 +91,7 @@ func (op *On) allowed(g *v1alpha1.MysqlFailoverGroup) error {
 	}
 	for _, a := range request.Annotations[:2] {
 		if g.Annotations[a.Key] == op.Site {
-			return cli.Refused("refused: %s to %s was asked for and is not answered yet\n  to withdraw it: %s", a.Verb, op.Site, request.Withdrawal(g.Name, g.Namespace))
+			return cli.Refused("refused: %s to %s was requested, and the operator has not answered yet\n  to withdraw it: %s", a.Verb, op.Site, request.Withdrawal(g.Name, g.Namespace))
 		}
 	}
 	if p := g.Status.PlannedFailover; p != nil && !request.PlanOver(p) && p.To == op.Site {
@@ -104,7 +104,7 @@ func (op *On) plan(view request.Outlook) []screen.Line {
 	g, active := view.Group, cli.OrDash(view.Group.Status.ActiveSite)
 	lines := []screen.Line{
 		{Label: "Now", Text: fmt.Sprintf("%s is active; %s", active, keptNow(g))},
-		{Label: "After", Text: op.Site + " accepts no writes and takes over from nobody, also not by order; it goes on replicating and serving reads"},
+		{Label: "After", Text: op.Site + " accepts no writes and never takes over, not even by order; it continues to replicate and to serve reads"},
 		{Label: "Risk", Text: op.risk(g, active)},
 		{Label: "Undo", Text: endFence(g, op.Site)},
 	}

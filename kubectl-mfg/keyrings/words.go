@@ -42,9 +42,9 @@ func Repair(k v1alpha1.SiteKeyringStatus, group, namespace string) string {
 	case k.Phase == v1alpha1.KeyringFailed, k.Rotated, k.Stage == v1alpha1.KeyringRotating:
 		return "do not delete, restart or drain its pod: until its new keyring is in escrow, it has the only copy. The operator tries on; see what it says: kubectl mfg events " + where + " --warnings"
 	case k.Phase == v1alpha1.KeyringPending, k.Phase == v1alpha1.KeyringUnsealed && k.SeedVersion > 0:
-		return fmt.Sprintf("its keys are not rotated yet, and the operator goes on as soon as it can; to take the order back: kubectl annotate mfg %s %s-", where, v1alpha1.AnnotationRotateKeyring)
+		return fmt.Sprintf("its keys are not rotated yet, and the operator continues as soon as it can; to withdraw the order: kubectl annotate mfg %s %s-", where, v1alpha1.AnnotationRotateKeyring)
 	case k.Phase == v1alpha1.KeyringUnsealed:
-		return "its keyring is not in escrow yet, and the operator goes on as soon as it can; see how far it is: kubectl mfg status " + where + " -w"
+		return "its keyring is not in escrow yet, and the operator continues as soon as it can; see how far it is: kubectl mfg status " + where + " -w"
 	case k.Phase == v1alpha1.KeyringEscrowed:
 		return "its new keyring is in escrow; the operator seals it as soon as its pod can be replaced; see how far it is: kubectl mfg status " + where + " -w"
 	}

@@ -6,12 +6,12 @@ import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 
 // What the command says of itself, and how it is used.
 const (
-	Help = `Show the logs of all pods of a group as one: MySQL, sidecar, archiver, cache and backups, in the order of their times.
-Each line has its time (UTC, when the node got it), site and container, level, and text. It needs the right to list
+	Help = `Show the logs of all pods of a group as one stream, sorted by time: MySQL, sidecar, archiver, cache and backups.
+Each line has its time (UTC, when the node received it), site and container, level, and text. You need the rights to list
 pods and to read their logs.
 
-The level is the key "level" of our own logs, and the one in mysqld's error log; a line without one, as of a stack trace,
-has that of the line before it. With -f, pods that are replaced are followed too. Control characters are shown as \x1b.
+The level comes from the key "level" of mfg's own logs, or from mysqld's error log. A line without a level, such as one of a
+stack trace, has that of the line before it. -f also follows the pods that replace others. Control characters are shown as \x1b.
 
 ` + cli.ExitCodes
 

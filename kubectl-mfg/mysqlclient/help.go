@@ -6,19 +6,19 @@ import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 
 // What the command says of itself, and how it is used.
 const (
-	Help = `Open a mysql client in the pod of the active site, or of SITE, over its socket. It needs the right to exec into pods; the
-client is the one in the image of MySQL, if it has one.
+	Help = `Open a mysql client in the pod of the active site, or of SITE, over its socket. You need the right to exec into pods. The
+client is the one in the image of MySQL, if the image has one.
 
-The password comes from a Secret of the group, which needs the right to read it, and is typed where the client asks for
-it: it is in no command line, no environment on a terminal, and no log. The accounts:
+The plugin reads the password from a Secret of the group, for which you need the right, and types it where the client asks
+for it: it is in no command line, no environment on a terminal, and no log. The accounts:
 
-  admin      root; the operator has made its Secret, mysql-GROUP-root
-  app        that of spec.application; the operator has made its Secret, mysql-GROUP-app. The session begins in its database
+  admin      root; the operator made its Secret, mysql-GROUP-root
+  app        that of spec.application; the operator made its Secret, mysql-GROUP-app. The session begins in its database
   readonly   yours, with a Secret mysql-GROUP-readonly
 
 With --user the client asks you for the password.
 
-A write on a site that is not active is refused by MySQL: such a site is read-only, also for root.
+MySQL refuses writes on a site that is not active: such a site is read-only, also for root.
 
 ` + cli.ExitCodes
 

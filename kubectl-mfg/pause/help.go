@@ -6,12 +6,12 @@ import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 
 // What the commands say of themselves, and how they are used.
 const (
-	Help = `Keep the operator from changing roles, rolling pods and cloning sites by itself, for a time. The pause ends by itself:
-nobody can forget it. While it lasts a lost active site is NOT replaced; fences still work, and an active site that
-restarts is opened again. What a person has ordered with --accept-data-loss is carried out all the same; a planned failover
-that has not begun is refused, and a rotation or an update stops before the next pod is replaced.
+	Help = `Stop the operator from changing roles, replacing pods and cloning sites for a while. A pause always has an end, so it cannot
+be forgotten. During a pause the operator does NOT replace a lost active site. Fences still work, and an active site that
+restarts is opened again. An order with --accept-data-loss is still carried out. A planned failover that has not begun is
+refused, and a rotation or an update stops before it replaces the next pod.
 
-It is taken also while no operator runs, for one that comes back before it ends, and while something else is asked for.
+The command also works while no operator runs, and while another request is pending.
 
 ` + cli.ExitCodes
 
@@ -21,8 +21,8 @@ It is taken also while no operator runs, for one that comes back before it ends,
   # Done sooner
   kubectl mfg resume orders`
 
-	ResumeHelp = `End a pause: the operator acts by itself again, at once. If a failover was due and only the pause was in its way, it
-happens now; kubectl mfg explain says so beforehand.
+	ResumeHelp = `End a pause: the operator acts again, at once. If a failover is due and only the pause holds it up, it happens now.
+kubectl mfg explain says so beforehand.
 
 ` + cli.ExitCodes
 

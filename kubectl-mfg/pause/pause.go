@@ -50,10 +50,10 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c request.Cluster) (
 	begun := op.begun(view.Group)
 	plan := append([]screen.Line{
 		{Label: "Now", Text: fmt.Sprintf("%s is active; %s", cli.OrDash(view.Report.ActiveSite), request.PausedNow(view.Group))},
-		{Label: "After", Text: "until " + until + " (" + op.For.String() + " by " + whose + ") by itself no role changes, no pod is rolled, no site is cloned"},
+		{Label: "After", Text: "until " + until + " (" + op.For.String() + " by " + whose + ") the operator changes no role, replaces no pod and clones no site on its own"},
 	}, begun...)
 	plan = append(plan, []screen.Line{
-		{Label: "Risk", Text: "if " + cli.OrDash(view.Report.ActiveSite) + " is lost in that time, writes stop until the pause ends or somebody resumes"},
+		{Label: "Risk", Text: "if " + cli.OrDash(view.Report.ActiveSite) + " is lost in that time, writes stop until the pause ends or you resume"},
 		{Label: "Undo", Text: "kubectl mfg resume " + op.Group + " -n " + op.Namespace},
 	}...)
 	if view.Down != "" {
@@ -117,10 +117,10 @@ func (op *Op) begun(g *v1alpha1.MysqlFailoverGroup) []screen.Line {
 		warn("Warning", "a new copy of %s is ordered; a pause does not stop that", cli.OrDash(site))
 	}
 	if site, is := g.Annotations[v1alpha1.AnnotationRotateKeyring]; is {
-		warn("Pending", "the rotation of the keyring of %s stops before its pod is replaced, and goes on afterwards", cli.OrDash(site))
+		warn("Pending", "the rotation of the keyring of %s stops before its pod is replaced, and continues afterwards", cli.OrDash(site))
 	}
 	if meta.IsStatusConditionTrue(g.Status.Conditions, v1alpha1.ConditionProgressing) {
-		warn("Pending", "an update that is under way stops before the next pod is replaced, and goes on afterwards")
+		warn("Pending", "an update that is under way stops before the next pod is replaced, and continues afterwards")
 	}
 	return lines
 }

@@ -25,14 +25,14 @@ func (op *Resume) Run(ctx context.Context, env cli.Environment, c request.Cluste
 	}
 	g := view.Group
 	change := map[string]string{v1alpha1.AnnotationPauseUntil: ""}
-	plan := []screen.Line{{Label: "Now", Text: request.PausedNow(g)}, {Label: "After", Text: "the operator acts by itself again"}, {Label: "Undo", Text: fmt.Sprintf("kubectl mfg pause %s -n %s --for 30m", op.Group, op.Namespace)}}
+	plan := []screen.Line{{Label: "Now", Text: request.PausedNow(g)}, {Label: "After", Text: "the operator acts again"}, {Label: "Undo", Text: fmt.Sprintf("kubectl mfg pause %s -n %s --for 30m", op.Group, op.Namespace)}}
 	rep := op.Report("resume", plan, change)
 	if _, set := g.Annotations[v1alpha1.AnnotationPauseUntil]; !set {
 		rep.Outcome, rep.Message = cli.OutcomeDone, op.Group+" is not paused; nothing was changed"
 		return op.Finish(env, rep)
 	}
 	if view.Down != "" {
-		plan = append([]screen.Line{{Label: "Warning", Text: op.Unheard(view) + ": an operator that comes back acts by itself at once"}}, plan...)
+		plan = append([]screen.Line{{Label: "Warning", Text: op.Unheard(view) + ": an operator that comes back acts at once"}}, plan...)
 	}
 	op.ShowPlan(env, fmt.Sprintf("Resume %s (namespace %s)", op.Group, op.Namespace), plan)
 	if err := op.Confirm(ctx, env, "Resume it?"); err != nil {

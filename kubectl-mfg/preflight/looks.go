@@ -57,7 +57,7 @@ func rights(ctx context.Context, op *Op, w world) []doctor.Finding {
 		}
 	}
 	if len(missing) > 0 {
-		return one(found(doctor.Fail, wire.Remedy{Text: "have somebody with more rights install the chart mfg; groups take no more than rights in their namespace"},
+		return one(found(doctor.Fail, wire.Remedy{Text: "have a person with more rights install the chart mfg; groups take no more than rights in their namespace"},
 			"you may not create %s, which the chart mfg does", strings.Join(missing, ", ")))
 	}
 	return one(found(doctor.OK, wire.Remedy{}, "you may install definitions, roles and the operator"))

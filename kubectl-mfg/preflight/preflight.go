@@ -107,7 +107,7 @@ func one(f doctor.Finding) []doctor.Finding { return []doctor.Finding{f} }
 // unseen says that a look was not possible, and which right is missing.
 func unseen(err error, kind string) []doctor.Finding {
 	if apierrors.IsForbidden(err) {
-		return one(found(doctor.Unknown, wire.Remedy{Text: "ask somebody for whom this says yes", Command: "kubectl auth can-i list " + kind}, "you may not list %s", kind))
+		return one(found(doctor.Unknown, wire.Remedy{Text: "ask a person for whom this command says yes", Command: "kubectl auth can-i list " + kind}, "you may not list %s", kind))
 	}
 	return one(found(doctor.Unknown, wire.Remedy{}, "%v", err))
 }

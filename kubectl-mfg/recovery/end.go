@@ -29,7 +29,7 @@ func (r *recovery) seal(ctx context.Context) error {
 			return nil
 		case apierrors.IsForbidden(err):
 			// Status below an admin is nobody's; the digest of what was restored says enough to the operator.
-			r.left[stepPhase] = "the operator sets it by itself; your patch was refused: " + err.Error()
+			r.left[stepPhase] = "the operator sets it; your patch was refused: " + err.Error()
 			return nil
 		case !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) || try == request.PatchTries:
 			return cli.RightsHint(err, "patch", cli.Resource+"."+v1alpha1.GroupVersion.Group+"/status", r.op.Namespace)
@@ -42,7 +42,7 @@ func (r *recovery) seal(ctx context.Context) error {
 		was := r.status
 		r.group = g
 		if r.status, r.at, _ = keyrings.StatusOf(g, r.op.Site); r.status.KeyringSecret != was.KeyringSecret || r.status.KeyringDigest != was.KeyringDigest {
-			return cli.Refused("stopped: status names %s with %s now, and before %s with %s: somebody changes it\n  see what is known: kubectl mfg keyring verify %s -n %s",
+			return cli.Refused("stopped: status names %s with %s now, and before %s with %s: a person or a program changes it\n  see what is known: kubectl mfg keyring verify %s -n %s",
 				r.status.KeyringSecret, r.status.KeyringDigest, was.KeyringSecret, was.KeyringDigest, r.op.Group, r.op.Namespace)
 		}
 		if !patchable(r) {

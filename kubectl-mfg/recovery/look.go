@@ -87,7 +87,7 @@ func (r *recovery) allowed() error {
 		return cli.Refused("refused: the keyring of %s is not sealed: it failed, for a %s: %s\n  see all keyrings: kubectl mfg keyring list %s -n %s",
 			op.Site, strings.ToLower(string(st.Work)), st.Message, op.Group, op.Namespace)
 	case keyrings.Writable(st):
-		return cli.Refused("refused: the keyring of %s is not sealed: it is %s, for a %s, and its pod puts it into escrow by itself; no Secret of it is missed\n  see how far it is: kubectl mfg keyring list %s -n %s",
+		return cli.Refused("refused: the keyring of %s is not sealed: it is %s, for a %s, and its pod puts it into escrow; no Secret is missing\n  see how far it is: kubectl mfg keyring list %s -n %s",
 			op.Site, strings.ToLower(string(st.Phase)), strings.ToLower(string(st.Work)), op.Group, op.Namespace)
 	case st.KeyringSecret == "" || st.KeyringDigest == "" || st.KeyringVersion < 1:
 		return cli.Refused("refused: status does not say which keyring %s needs, so that nothing could be checked\n  see what is known: kubectl mfg keyring list %s -n %s -o yaml", op.Site, op.Group, op.Namespace)
@@ -173,7 +173,7 @@ func (r *recovery) mayCarryOut(ctx context.Context, due []recoveryStep) error {
 		return nil
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("you have no right to: %s (namespace %s); nothing was changed\n  ask somebody who has, or see what you may do: kubectl auth can-i --list -n %s",
+		return fmt.Errorf("you have no right to: %s (namespace %s); nothing was changed\n  ask a person who has it, or see what you may do: kubectl auth can-i --list -n %s",
 			strings.Join(missing, ", "), r.op.Namespace, r.op.Namespace)
 	}
 	return nil

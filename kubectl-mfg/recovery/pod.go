@@ -149,12 +149,12 @@ func mysqlRuns(p corev1.Pod) bool {
 	})
 }
 
-// podGone says what is left to do: the data of that site can be read by nobody.
+// podGone says what is left to do: the data of that site cannot be read any more.
 func (r *recovery) podGone() error {
 	op := r.op
-	lost := fmt.Sprintf("refused: the pod of %s is gone, and the keyring in its memory with it: the data of that site can be read by nobody", op.Site)
+	lost := fmt.Sprintf("refused: the pod of %s is gone, and the keyring in its memory with it: the data of that site cannot be read any more", op.Site)
 	if r.group.Status.ActiveSite == op.Site {
-		return cli.Refused("%s. It is the active site: another one must take over before it can be copied again\n  see whether that happens by itself: kubectl mfg explain %s -n %s\n  then: kubectl mfg reclone %s %s -n %s --confirm-data-loss",
+		return cli.Refused("%s. It is the active site: another one must take over before it can be copied again\n  see whether the operator does that: kubectl mfg explain %s -n %s\n  then: kubectl mfg reclone %s %s -n %s --confirm-data-loss",
 			lost, op.Group, op.Namespace, op.Group, op.Site, op.Namespace)
 	}
 	return cli.Refused("%s. Copy it again from the active site, with a fresh keyring; what it alone had is lost\n  kubectl mfg reclone %s %s -n %s --confirm-data-loss",

@@ -163,7 +163,7 @@ func (r *recovery) say(format string, args ...any) {
 
 // stopped says what to do when a step did not come to its end.
 func (r *recovery) stopped(ctx context.Context, step string, err error) error {
-	again := fmt.Sprintf("Do not delete or restart the pod of %s\n  run it again, it goes on from there: kubectl mfg recover-keyring %s %s -n %s", r.op.Site, r.op.Group, r.op.Site, r.op.Namespace)
+	again := fmt.Sprintf("Do not delete or restart the pod of %s\n  run it again, and it continues from there: kubectl mfg recover-keyring %s %s -n %s", r.op.Site, r.op.Group, r.op.Site, r.op.Namespace)
 	var own *cli.Error
 	switch {
 	case errors.As(err, &own) && own.Ended != "":
@@ -199,7 +199,7 @@ func (r *recovery) verify(ctx context.Context) error {
 	}
 	switch {
 	case r.secret == nil:
-		return fmt.Errorf("%s is gone again: somebody deletes it", r.status.KeyringSecret)
+		return fmt.Errorf("%s is gone again: a person or a program deletes it", r.status.KeyringSecret)
 	case !r.wrong():
 		return nil
 	case !r.removable():
@@ -241,11 +241,11 @@ func (r *recovery) protect(ctx context.Context) error {
 			}
 		case apierrors.IsForbidden(err) && onlyOwner(want, r.secret, owner):
 			// Only the operator changes the owner of what is in escrow; it does so by itself.
-			r.left[stepProtect] = "the operator adds the owner by itself"
+			r.left[stepProtect] = "the operator adds the owner"
 			return nil
 		case apierrors.IsForbidden(err) && owner && !keyrings.InEscrow(r.secret):
 			owner = false // an owner may need a right of its own
-			r.left[stepProtect] = "the operator adds the owner by itself; yours was refused: " + err.Error()
+			r.left[stepProtect] = "the operator adds the owner; yours was refused: " + err.Error()
 			continue
 		case apierrors.IsForbidden(err) && keyrings.InEscrow(r.secret):
 			return cli.Refused("%s has the right content, but its labels are wrong, and it is protected: %w\n  say that you mean it, then run this again: kubectl label secret %s -n %s %s=true", r.secret.Name, err, r.secret.Name, r.op.Namespace, v1alpha1.LabelAllowDeletion)

@@ -105,7 +105,7 @@ func (op *Op) allowed(g *v1alpha1.MysqlFailoverGroup, value string) error {
 	case !tls.Made():
 		return cli.Refused("refused: the operator does not make the certificate of %s\n  renew it in Secret %s; the sites take it within minutes, without a restart", op.Group, tls.SecretName)
 	case is && other != value:
-		return cli.Refused("refused: another certificate was asked for and is not answered yet (%s)\n  see how far it is: %s", other, op.look())
+		return cli.Refused("refused: a new certificate was requested, and the operator has not answered yet (%s)\n  see how far it is: %s", other, op.look())
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (c Cache) outlook(spec *v1alpha1.CacheSpec, active string, next *Forecast) 
 	case next == nil:
 		return nil
 	case next.Site == "":
-		return &CacheOutlook{Emergency: SessionsStay, Planned: SessionsStay, Message: "nobody would take over, so the cache's master is not moved on purpose; it is lost with " + c.MasterSite + " if it is lost there"}
+		return &CacheOutlook{Emergency: SessionsStay, Planned: SessionsStay, Message: "no site would take over, so the cache's master is not moved on purpose; it is lost with " + c.MasterSite + " if it is lost there"}
 	case next.Site == c.MasterSite:
 		return &CacheOutlook{Site: next.Site, Emergency: SessionsStay, Planned: SessionsStay, Message: "they stay: the cache's master is on " + next.Site + " already"}
 	}

@@ -62,7 +62,7 @@ type Forecast struct {
 func (f Forecast) Words() string {
 	switch {
 	case f.Site == "" && f.Message != "":
-		return "nobody would take over: " + f.Message
+		return "no site would take over: " + f.Message
 	case f.Site == "" || f.Message != "" && (f.BlockedBy == "" || f.BlockedBy == v1alpha1.ReasonSiteMayStillVouch):
 		return f.Message
 	case f.Message == "":

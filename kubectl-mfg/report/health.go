@@ -315,7 +315,7 @@ func notesOf(cr *v1alpha1.MysqlFailoverGroup, r MysqlFailoverGroupReport) []Note
 		note("the newest change of the spec was not taken up yet")
 	}
 	if mode := cr.Spec.Failover.Mode; mode != "" && mode != v1alpha1.FailoverAuto {
-		note("failover mode is %s: no emergency failover happens by itself", mode)
+		note("failover mode is %s: no emergency failover is automatic", mode)
 	}
 	if r.PausedUntil != nil {
 		notes = append(notes, Note{Kind: NotePause, Text: r.pauseNote()})

@@ -35,7 +35,7 @@ func (r MysqlFailoverGroupReport) hintsFor(cr *v1alpha1.MysqlFailoverGroup, p Pr
 	case r.says(v1alpha1.ConditionFailoverBlocked, metav1.ConditionTrue, p.Reason):
 		return r.why("see what keeps the failover from happening, and the way out")
 	case r.Transition == nil && r.says(v1alpha1.ConditionAvailable, metav1.ConditionFalse, p.Reason):
-		return r.why("see why nobody can write, and what the operator waits for")
+		return r.why("see why no site takes writes, and what the operator waits for")
 	case r.Cache != nil && r.says(v1alpha1.ConditionCacheReady, metav1.ConditionFalse, p.Reason):
 		return CacheHints(r.Metadata.Namespace, r.Metadata.Name, r.Cache)
 	case p.Site != "":
@@ -81,7 +81,7 @@ func isSpecified(cr *v1alpha1.MysqlFailoverGroup, site string) bool {
 // foreignHints say which sites must stop, who sees to that, and where to look if nobody does.
 func (r MysqlFailoverGroupReport) foreignHints() []Hint {
 	hints := r.why(strings.Join(r.foreign(), " and ") +
-		" must stop: keep clients away from there; the operator, and by itself the sidecar there, fences it; see how far that is")
+		" must stop: keep clients away from there; the operator fences it, and so does the sidecar there; see how far that is")
 	for _, site := range r.foreign() {
 		hints = append(hints, r.sidecarHint(site, "while "+site+" stays open, see in the log of its sidecar why it is not fenced"))
 	}

@@ -103,7 +103,7 @@ func TestHintsOfAnOutage(t *testing.T) {
 			func(cr *v1alpha1.MysqlFailoverGroup, _ []wire.SiteStatus) {
 				cr.Status.Conditions = []metav1.Condition{condition(v1alpha1.ConditionAvailable, metav1.ConditionFalse, "AllSitesSilent")}
 			},
-			[]string{why}, "why nobody can write",
+			[]string{why}, "why no site takes writes",
 		},
 	} {
 		cr, view := healthy()

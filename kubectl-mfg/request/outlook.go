@@ -30,7 +30,7 @@ type Outlook struct {
 func (r *Request) Look(ctx context.Context, c Cluster) (Outlook, error) {
 	view, err := r.See(ctx, c)
 	if err == nil && view.Down != "" {
-		return Outlook{}, cli.Refused("refused: %s: nobody would carry it out, and it would happen unexpectedly later\n  see why: kubectl get pods -n %s -l %s",
+		return Outlook{}, cli.Refused("refused: %s: it would not be carried out now, but unexpectedly later\n  see why: kubectl get pods -n %s -l %s",
 			view.Down, r.OperatorNamespace, live.Selector)
 	}
 	return view, err

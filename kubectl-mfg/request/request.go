@@ -200,7 +200,7 @@ var Annotations = []struct{ Key, Verb string }{
 func Pending(g *v1alpha1.MysqlFailoverGroup) string {
 	for _, a := range Annotations {
 		if value, is := g.Annotations[a.Key]; is {
-			return fmt.Sprintf("%s was asked for and is not answered yet (%s=%s)", a.Verb, a.Key, value)
+			return fmt.Sprintf("%s was requested, and the operator has not answered yet (%s=%s)", a.Verb, a.Key, value)
 		}
 	}
 	if p := g.Status.PlannedFailover; p != nil && !PlanOver(p) {
@@ -300,7 +300,7 @@ func (r *Request) Follow(ctx context.Context, env cli.Environment, c GroupReader
 const followEvery = 200 * time.Millisecond
 
 func (r *Request) gaveUp(why string) error {
-	goesOn := cmp.Or(r.Stays, "what was asked for goes on")
+	goesOn := cmp.Or(r.Stays, "the request stays in force")
 	return &cli.Error{Code: cli.ExitTimeout, Ended: why,
 		Err: fmt.Errorf("%s: only the waiting ended, %s\n  see how far it is: kubectl mfg status %s -n %s -w", why, goesOn, r.Group, r.Namespace)}
 }

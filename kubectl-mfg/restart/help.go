@@ -6,12 +6,12 @@ import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 
 // What the command says of itself, and how it is used.
 const (
-	Help = `Have the operator replace the pods of MySQL of a group, in the safe order of its updates: the sites that are not active first, one at a
-time, each back before the next; then it moves the role by a planned failover and replaces the pod of the former active site.
+	Help = `Have the operator replace the MySQL pods of a group in the safe order of its updates. First the sites that are not active, one at a
+time, each back before the next. Then the operator moves the role by a planned failover and replaces the pod of the former active site.
 
-With SITE only the pod of that site is replaced. The active site is refused: move its role first.
+With SITE, replace only the pod of that site. The command refuses the active site: move its role first.
 
-The pods of the cache are left alone.
+The pods of the cache are not replaced.
 
 ` + cli.ExitCodes
 
@@ -21,6 +21,6 @@ The pods of the cache are left alone.
   # One replica
   kubectl mfg restart orders frankfurt --yes
 
-  # What would be done? Nothing is sent
+  # What would happen? Nothing is sent
   kubectl mfg restart orders --dry-run=client`
 )

@@ -116,7 +116,7 @@ func (op *Op) aim(ctx context.Context, c Cluster, p *planned) error {
 	p.checks = withoutBackup(p, op.Backup)
 	p.say("Target", "%s", op.rep.Target)
 	if !op.Check {
-		p.say("Unchecked", "nobody looked whether the archive reaches it: the operator does, before it touches anything")
+		p.say("Unchecked", "whether the archive reaches it was not checked: the operator does that before it touches anything")
 		return nil
 	}
 	place := pitr.Place{Namespace: op.Namespace, FromNamespace: op.FromNamespace, Group: op.From, Storage: p.storage}

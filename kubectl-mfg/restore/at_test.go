@@ -114,7 +114,7 @@ func TestAtWithoutLooking(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	op.Check = false
-	if _, err := op.Run(t.Context(), pitrtest.Environment(&out, 0), c); err != nil || c.Made.Spec.InitFromBackup.Backup != "" || !strings.Contains(out.Err.String(), "nobody looked") {
+	if _, err := op.Run(t.Context(), pitrtest.Environment(&out, 0), c); err != nil || c.Made.Spec.InitFromBackup.Backup != "" || !strings.Contains(out.Err.String(), "was not checked") {
 		t.Errorf("%v: %s", err, out.Err.String())
 	}
 	c.Origin.Spec.Backup.PITR = nil

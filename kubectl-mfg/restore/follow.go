@@ -32,7 +32,7 @@ func (op *Op) apply(ctx context.Context, env cli.Environment, c Cluster, g *v1al
 	made, err := c.CreateGroup(ctx, g, false)
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		return cli.ExitError, cli.Refused("refused: somebody made a group %s just now; nothing was changed", op.Group)
+		return cli.ExitError, cli.Refused("refused: another person has just created a group %s; nothing was changed", op.Group)
 	case err != nil:
 		return cli.ExitError, err
 	}
@@ -167,7 +167,7 @@ func (op *Op) failed(at *v1alpha1.RestoreStatus) error {
 }
 
 func (op *Op) gaveUp(why string) error {
-	return &cli.Error{Code: cli.ExitTimeout, Ended: why, Err: fmt.Errorf("%s: only the waiting ended, the restore goes on\n  see how far it is: %s", why, op.look())}
+	return &cli.Error{Code: cli.ExitTimeout, Ended: why, Err: fmt.Errorf("%s: only the waiting ended, the restore continues\n  see how far it is: %s", why, op.look())}
 }
 
 // finish writes the outcome.

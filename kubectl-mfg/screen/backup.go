@@ -171,7 +171,7 @@ func (o Options) proof(r report.Backup) string {
 	case r.VerificationAsked:
 		return o.paragraph(text{"Verified", warn}, "under way")
 	case r.Verified == nil && r.Completed():
-		return o.paragraph(text{"Verified", warn}, "never: nobody knows whether it can be restored")
+		return o.paragraph(text{"Verified", warn}, "never: it is unknown whether it can be restored")
 	case r.Verified == nil:
 		return ""
 	case r.NotRestorable():

@@ -60,7 +60,7 @@ func (o Options) cacheSummary(r report.MysqlFailoverGroupReport) string {
 func (o Options) cacheMaster(c *report.Cache, active string) string {
 	switch {
 	case c.MasterSite == "":
-		return o.paragraph(text{"Master", bad}, "nobody: applications have no cache")
+		return o.paragraph(text{"Master", bad}, "no site: applications have no cache")
 	case c.MasterSite != active && c.Transition == nil:
 		return o.paragraph(text{"Master", warn}, c.MasterSite+", away from the active site "+orNone(active))
 	}

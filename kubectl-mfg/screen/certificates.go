@@ -14,7 +14,7 @@ import (
 
 // makers say who makes the certificates of a group.
 var makers = map[string]string{
-	"Operator": "the operator (spec.tls: {})", "Issuer": "cert-manager (spec.tls.issuerRef)", "Somebody": "somebody else (spec.tls.secretName)",
+	"Operator": "the operator (spec.tls: {})", "Issuer": "cert-manager (spec.tls.issuerRef)", "Somebody": "you, or another program (spec.tls.secretName)",
 }
 
 // roles say it to people.

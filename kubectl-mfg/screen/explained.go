@@ -181,7 +181,7 @@ func candidateColumns(all []wire.ExplainedCandidate) []column {
 // consequences are what would be lost, and what blocks. While the role moves nothing is asked that would be: what it loses
 // is told as far as the operator says it, and what it waits for stands above.
 func (o Options) consequences(x *wire.Explanation) string {
-	loss, blocked := "nobody is fit to take over", "nothing: a failover would happen by itself"
+	loss, blocked := "no site is fit to take over", "nothing: the operator would fail over automatically"
 	if x.Topology == wire.TopologyTransition {
 		loss, blocked = "", ""
 	}

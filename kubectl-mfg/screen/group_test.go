@@ -41,7 +41,7 @@ func TestGroupSays(t *testing.T) {
 		"Nothing to do": {func(r *report.MysqlFailoverGroupReport) { r.Conditions = progressing("False", "AsExpected") }, "", "the message"},
 		"Nobody": {func(r *report.MysqlFailoverGroupReport) {
 			r.Forecast = &report.Forecast{Message: "spec.failover.mode is Manual"}
-		}, "If lost   nobody would take over: spec.failover.mode is Manual", ""},
+		}, "If lost   no site would take over: spec.failover.mode is Manual", ""},
 		"Last known": {func(r *report.MysqlFailoverGroupReport) {
 			r.Facts.Source = report.LastKnown
 			r.Forecast = &report.Forecast{Site: "rome", Message: "rome would take over", LostTransactionsStep: "0"}

@@ -17,7 +17,7 @@ func Upgrade(r report.UpgradeReport, o Options) string {
 		words = fmt.Sprintf("pods of an older version of the operator in %d of %d groups", r.Behind, len(r.Groups))
 	}
 	b.WriteString(o.paragraph(text{"Upgrade", bold}, words))
-	turn := "nobody has it"
+	turn := "no group has it"
 	if r.Turn != "" {
 		turn = r.Turn
 		if r.Since != nil {

@@ -125,7 +125,7 @@ func held(paused, stopped string) string {
 }
 
 func (op *Hold) planForAll(lease *coordinationv1.Lease) []screen.Line {
-	turn := "nobody has the turn"
+	turn := "no group has the turn"
 	if h := lease.Spec.HolderIdentity; h != nil && *h != "" {
 		turn = *h + " has the turn"
 	}
@@ -134,7 +134,7 @@ func (op *Hold) planForAll(lease *coordinationv1.Lease) []screen.Line {
 	if !op.Resume {
 		return []screen.Line{
 			now,
-			{Label: "After", Text: "no further group is given the pods of another version of the operator; the turn that has begun goes on, and what a person changes is done at once as ever"},
+			{Label: "After", Text: "no further group gets the pods of a new version of the operator; the turn that has begun continues, and your own changes still take effect at once"},
 			{Label: "Undo", Text: "kubectl mfg upgrade resume"},
 		}
 	}

@@ -276,7 +276,7 @@ func (b *Backups) schedule(ctx context.Context, g *groupLook, p *v1alpha1.Backup
 		}
 	}
 	if !due.Missed.IsZero() {
-		b.Recorder.Emit(g.group, nil, eventMissed, "The backup of profile %s that was due at %s was not made: nobody was there to start it before its startingDeadline",
+		b.Recorder.Emit(g.group, nil, eventMissed, "The backup of profile %s that was due at %s was not made: no operator ran to start it before its startingDeadline",
 			p.Name, due.Missed.UTC().Format(time.RFC3339))
 	}
 	out.LastScheduled = timeOf(due.Seen)

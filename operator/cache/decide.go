@@ -293,5 +293,5 @@ func kept(s Snapshot) string {
 	if s.Policy.Held == "" {
 		return ""
 	}
-	return "; it moves nowhere by itself: " + s.Policy.Held
+	return "; the operator moves it nowhere: " + s.Policy.Held
 }

@@ -112,7 +112,7 @@ func TestLooksAtCauses(t *testing.T) {
 		{name: "leaving: once more", given: "see east leaving=drained; see south down; failed 5s", want: "as before CacheMoving; Rollout east>west TakeOver; " + toWest},
 
 		{name: "home", given: home, want: "as before CacheMoving; Home east>west TakeOver; " + toWest},
-		{name: "home: held", given: home + "hold paused", want: "not CacheNotHome", says: "by itself: paused"},
+		{name: "home: held", given: home + "hold paused", want: "not CacheNotHome", says: "moves it nowhere: paused"},
 		{name: "home: the master is silent", given: home + "see east silent", want: "as before CacheNoMaster; next 500ms"},
 		{name: "home: it leaves", given: home + "see west leaving=drained", want: "not CacheNotHome"},
 		{name: "home: it was removed", given: home + "see west removed", want: "not CacheNotHome"},

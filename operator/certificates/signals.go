@@ -22,7 +22,7 @@ var (
 	metricExpiry = metrics.Gauge(metrics.Group, "operator_certificate_expiry_timestamp_seconds",
 		"When the certificate in the Secret of spec.tls ends (certificate=\"server\"), and the authority that signed it (\"authority\").", "certificate")
 	metricRenewal = metrics.Gauge(metrics.Group, "operator_certificate_renewal_timestamp_seconds",
-		"From when on the operator makes another certificate, or authority. Absent for what somebody else renews.", "certificate")
+		"From when on the operator makes another certificate, or authority. Absent for what the operator does not renew.", "certificate")
 	metricNotice = metrics.Gauge(metrics.Group, "operator_certificate_notice_timestamp_seconds",
 		"From when on TLSReady says that a certificate, or its authority, ends soon. Absent for what the operator renews.", "certificate")
 	metricLate = metrics.Gauge(metrics.Group, "operator_certificate_late",

@@ -106,7 +106,7 @@ func Decide(q Question) (Verdict, string) {
 	case holder != "" && holder == q.Own:
 		if !q.Heir.leads(q.Now) {
 			// Given to somebody who is not there, it would be operated by nobody.
-			return Operate, fmt.Sprintf("the group is to be operated under Lease %s, and nobody is seen to lead by it", q.Wanted)
+			return Operate, fmt.Sprintf("the group is to be operated under Lease %s, and no operator is seen to lead by it", q.Wanted)
 		}
 		return HandOver, ""
 	case holder != "" && q.Holder.fresh(q.Now):

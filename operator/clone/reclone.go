@@ -118,7 +118,7 @@ func donorIsNotOpen(s *scope.Scope, _ request) string {
 		return ""
 	}
 	// Its copy may be the last one that is whole.
-	return fmt.Sprintf("the active site %s does not accept writes, and nobody else may be cloned from: order it again once it does", s.ActiveSite())
+	return fmt.Sprintf("the active site %s does not accept writes, and no other site may be cloned from: order it again once it does", s.ActiveSite())
 }
 
 func donorIsNotWhole(s *scope.Scope, _ request) string {
@@ -164,7 +164,7 @@ func doesNotAnswer(s *scope.Scope, q request) string {
 		return "" // it starts again with a fresh keyring, and is cloned then
 	}
 	return fmt.Sprintf("the MySQL of %s does not answer, and a clone needs one that runs: get its pod %s to run; if its volume is lost, delete the "+
-		"PersistentVolumeClaim %s and the pod, and the site is cloned by itself on a new one",
+		"PersistentVolumeClaim %s and the pod, and the operator clones the site on a new one",
 		q.site, v1alpha1.SiteName(s.Key.Name, q.site), v1alpha1.DataVolumeName(s.Key.Name, q.site))
 }
 
@@ -197,7 +197,7 @@ func hasDiverged(s *scope.Scope, q request) string {
 	if q.confirmed || !s.Facts.Sites[q.site].Diverged {
 		return ""
 	}
-	return fmt.Sprintf("%s has transactions that nobody else has (status.sites): save what is needed of them, then order %s%s, which throws them away",
+	return fmt.Sprintf("%s has transactions that no other site has (status.sites): save what you need of them, then order %s%s, which deletes them",
 		q.site, q.site, confirmed)
 }
 

@@ -93,8 +93,8 @@ func (r *Reconciler) makeKey(ctx context.Context, s *scope.Scope) (signing.Key, 
 	if err != nil {
 		return signing.Key{}, err
 	}
-	text := "nobody has what signed before, so no site takes what is signed with the new one: the pods are replaced one after the other, " +
-		"and if the active site is lost before that, nobody takes over. A backup of the Secret ends this at once"
+	text := "the old signing key is lost, so no site accepts what the new one signs: the pods are replaced one after the other, " +
+		"and if the active site is lost before that, no site takes over. A backup of the Secret ends this at once"
 	if s.Facts.Vouch != nil {
 		key.Chain = s.Facts.Vouch(key.Public())
 		text = "the operator still has the former one and vouches for it, so every site takes it, and no pod is replaced"

@@ -193,7 +193,7 @@ func (r *Reconciler) farewell(ctx context.Context, group *v1alpha1.MysqlFailover
 			v1alpha1.LabelGroup, group.Name, v1alpha1.LabelAllowDeletion, command)
 	}
 	r.Recorder.Emit(group, nil, eventGroupDataKept,
-		"The data stays, and a group of the same name goes on with it. To remove it for good: %s", command)
+		"The data stays, and a new group of the same name would continue with it. To remove it for good: %s", command)
 	logger.Info("deleted group, its data stays", "objects", names, "remove", command)
 }
 

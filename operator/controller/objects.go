@@ -54,7 +54,7 @@ func (r *Reconciler) objects(ctx context.Context, s *scope.Scope) error {
 // be reached that way: docs/security.md.
 func (r *Reconciler) tellRestored(group *v1alpha1.MysqlFailoverGroup, obj client.Object) {
 	if config, is := obj.(*corev1.ConfigMap); is {
-		r.Recorder.Emit(group, config, eventConfigRestored, "ConfigMap %s was changed by somebody else, and was put right", config.Name)
+		r.Recorder.Emit(group, config, eventConfigRestored, "ConfigMap %s was changed by another program or person; the operator restored it", config.Name)
 	}
 }
 

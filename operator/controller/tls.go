@@ -179,7 +179,7 @@ func shownTrouble(s *scope.Scope) string {
 			continue
 		}
 		if s.Now.Add(min(certificates.Notice, shown.NotAfter.Sub(*shown.NotBefore)/6)).After(*shown.NotAfter) {
-			wrong = append(wrong, fmt.Sprintf("%s shows a certificate that ends at %s, and nobody can connect to it after that", site.Name,
+			wrong = append(wrong, fmt.Sprintf("%s shows a certificate that expires at %s, and no client can connect to it after that", site.Name,
 				shown.NotAfter.UTC().Format(time.RFC3339)))
 		}
 	}

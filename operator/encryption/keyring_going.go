@@ -158,7 +158,7 @@ func (r *Encryption) RemovalWaits(ctx context.Context, s *scope.Scope, site stri
 // leaveBehind tells of a volume that stays although nobody may be able to read it any more.
 func (r *Encryption) leaveBehind(s *scope.Scope, site, why string) {
 	r.Say(s, site, eventKeyringLeftBehind, fmt.Sprintf("The keyring of site %s did not come into escrow within %s, and its pod goes: what is on its volume %s "+
-		"may be readable by nobody (%s)", site, escrowPatience(s.Group), v1alpha1.DataVolumeName(s.Key.Name, site), why))
+		"may not be readable any more (%s)", site, escrowPatience(s.Group), v1alpha1.DataVolumeName(s.Key.Name, site), why))
 }
 
 // gone are the sites that left the specification and are still there, as status tells of their keyrings: without that the operator

@@ -155,7 +155,7 @@ func (r *Encryption) KeyringData(ctx context.Context, group *v1alpha1.MysqlFailo
 
 // ErrKeyringsOutOfReach means that the operator, installed without its escrow listener, has no right to list Secrets.
 var ErrKeyringsOutOfReach = errors.New("the group may have keyrings in escrow, and the operator was installed without its escrow listener, " +
-	"so it cannot let go of them: set auxiliary.escrowTLS.enabled in the chart mfg; the deletion goes on then")
+	"so it cannot let go of them: set auxiliary.escrowTLS.enabled in the chart mfg; the deletion continues then")
 
 // keyringsOutOfReach keeps the group, if keyrings were ever taken of it: the garbage collector would come for what the
 // group owns, and volumes that stay would be waste without it.

@@ -218,7 +218,7 @@ func switchedOff(c v1alpha1.CoverageSpec) []string {
 		set  *bool
 		what string
 	}{
-		{c.Tables, "new tables, unless they say so themselves"}, {c.PrivilegeCheck, "tables that somebody makes in the clear"},
+		{c.Tables, "new tables, unless they say so themselves"}, {c.PrivilegeCheck, "tables that a person makes in the clear"},
 		{c.RedoLog, "the redo log"}, {c.UndoLog, "the undo log"}, {c.BinaryLog, "binary and relay logs"},
 		{c.SystemTablespace, "names of schemas, tables and columns"},
 	} {

@@ -162,7 +162,7 @@ func evacuate(s Snapshot, d Decision, a Site) Decision {
 	p := s.Status.Planned
 	began := memory.OrNow(d.Memory.LeavingSince, s.Now)
 	if p != nil && p.Over() && p.Phase != v1alpha1.PlannedSucceeded && p.Cause != v1alpha1.ReasonRequested && s.Now.Sub(p.FinishedAt) < retryAfter(s.Status.Records) {
-		return d.stays(s, a, p.Reason, "the last try was given up, and is made again by itself: "+p.Message)
+		return d.stays(s, a, p.Reason, "the last attempt was given up, and the operator will try again: "+p.Message)
 	}
 	hurry := s.Now.Sub(began) >= leavingPatience
 	catchingUp := false
@@ -191,7 +191,7 @@ func evacuate(s Snapshot, d Decision, a Site) Decision {
 			return d.move(s, Planned{From: a.Name, To: c.Site.Name, Cause: cause, StartedAt: s.Now})
 		}
 	}
-	d.Message = fmt.Sprintf("%s is active and about to go (%s), and nobody can take its place: %s", a.Name, a.Leaving, strings.Join(slices.Compact(each), ", "))
+	d.Message = fmt.Sprintf("%s is active and about to go (%s), and no site can take its place: %s", a.Name, a.Leaving, strings.Join(slices.Compact(each), ", "))
 	if catchingUp {
 		reason = v1alpha1.ReasonTargetLags
 	}

@@ -96,7 +96,7 @@ func (d Decision) triedOn(s Snapshot, site Site) Decision {
 	if found {
 		out = promotion.HowToOrder(best.Site.Name)
 	}
-	return d.say(d.Topology, VerdictBlocked, v1alpha1.ReasonActiveSiteCannotOpen, "%s does not open%s, which is tried on, and nobody takes its place: %s; %s",
+	return d.say(d.Topology, VerdictBlocked, v1alpha1.ReasonActiveSiteCannotOpen, "%s does not open%s; the operator keeps trying, and no site takes its place: %s; %s",
 		site.Name, trouble, forbids, out)
 }
 

@@ -47,7 +47,7 @@ func (n *Next) note() {
 func giveUpWaits(s Site) string {
 	switch {
 	case s.Diverged:
-		return fmt.Sprintf("its new master keys were lost with its pod, and it has, or may have, transactions that nobody else has: order %s=%s:confirm to have it cloned again",
+		return fmt.Sprintf("its new master keys were lost with its pod, and it has, or may have, transactions that no other site has: order %s=%s:confirm to have it cloned again",
 			v1alpha1.AnnotationRecloneSite, s.Name)
 	case s.Alone && !s.Pod.proven:
 		return fmt.Sprintf("mysqld does not start, perhaps since its new master keys were lost with its pod, and no other site but the active one is healthy: "+

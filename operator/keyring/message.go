@@ -27,7 +27,7 @@ func waitsFor(g Group, s Site) string {
 	case st.Phase == "" && s.Provisioned:
 		return stillPlain(g, s)
 	case st.Phase == "" && s.mayTell():
-		return "its pod was made with a keyring that it can write, and has not said which: once its mysqld answers it goes on; if that cannot start any more, delete the Deployment of the site"
+		return "its pod was made with a keyring that it can write, and has not said which: the operator continues once its mysqld answers; if mysqld cannot start any more, delete the Deployment of the site"
 	case st.Phase == "":
 		return ""
 	case st.Phase == pending:

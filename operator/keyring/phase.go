@@ -58,7 +58,7 @@ var Table = []Transition{
 	},
 	{
 		[]v1alpha1.KeyringPhase{sealed, escrowed, failed}, "the volume of the site is found empty",
-		"the site is not the active one, and is marked as one without data, which an empty volume does by itself", unsealed,
+		"the site is not the active one, and is marked as one without data, as an empty volume does", unsealed,
 		"work `Bootstrap` from a fresh keyring: there is nothing that the old one could read", isEmptied, bootstrap,
 	},
 	{
@@ -124,7 +124,7 @@ var Table = []Transition{
 	},
 	{
 		[]v1alpha1.KeyringPhase{unsealed, escrowed, failed}, "the pod is lost while unsealed, and keys with it that were not escrowed",
-		"the site is marked as one without data, which a lost rotation does by itself, unless it may have what nobody else has; the active site is open. " +
+		"the site is marked as one without data, as after a lost rotation, unless it may have what no other site has; the active site is open. " +
 			"What a keyring reads that was in escrow, and is no longer, only with a confirmed order", unsealed,
 		"work `Clone` from a fresh keyring: the site is wiped and cloned from the active one", isLostKeys, cloneInstead,
 	},

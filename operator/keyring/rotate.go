@@ -98,7 +98,7 @@ func hasDiverged(_ Group, s Site) string {
 	if !s.Diverged {
 		return ""
 	}
-	return fmt.Sprintf("%s has, or may have, transactions that nobody else has: it is rotated once it was cloned again (annotation %s)", s.Name, v1alpha1.AnnotationRecloneSite)
+	return fmt.Sprintf("%s has, or may have, transactions that no other site has: it is rotated once it has been cloned again (annotation %s)", s.Name, v1alpha1.AnnotationRecloneSite)
 }
 
 func doesNotFollow(_ Group, s Site) string {
@@ -174,7 +174,7 @@ func notYet(g Group, s Site) string {
 	case s.Busy:
 		return "it is being worked on"
 	case s.Diverged:
-		return "it has, or may have, transactions that nobody else has"
+		return "it has, or may have, transactions that no other site has"
 	case len(s.Versions) >= manyVersions:
 		return hasManyVersions(g, s)
 	case !s.Pod.Current, r == nil, r.Sealed:

@@ -64,7 +64,7 @@ func Outlived(m facts.Memory, x string, leaseEnd time.Time) string {
 
 // OutlivedWords says to people that the lease of site x proves nothing any more.
 func OutlivedWords(x string) string {
-	return fmt.Sprintf("%s was seen to accept writes after its lease must have ended, so nobody fences it, and no time that passes proves anything", x)
+	return fmt.Sprintf("%s was seen to accept writes after its lease must have ended, so nothing fences it, and no waiting proves that it stopped", x)
 }
 
 // OutlivedAndSilent says why a failover away from a silent active site could not be ended by time; empty if it could, or if there may

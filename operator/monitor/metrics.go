@@ -30,7 +30,7 @@ var forecastSeconds = metrics.Gauge(metrics.Group, "operator_forecast_lost_secon
 
 // forecastBlocked is 1 with the reason that would block an emergency failover now.
 var forecastBlocked = metrics.Gauge(metrics.Group, "operator_forecast_blocked",
-	"1 with the reason for which an emergency failover would not happen by itself now; absent if it would.", "reason")
+	"1 with the reason why an emergency failover would not happen now without an order; absent if it would.", "reason")
 
 // replicationLag is the age of the newest transaction that a replica has not applied.
 var replicationLag = metrics.Gauge(metrics.Site, "operator_site_replication_lag_seconds",

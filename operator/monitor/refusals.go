@@ -77,9 +77,9 @@ func badAnswerOf(err error, r wire.Report) badAnswer {
 	case errors.Is(err, errOtherPod):
 		return badAnswer{answerOtherPod, "another pod or site answers at its address, so it counts as silent"}
 	case errors.Is(err, errUnsigned):
-		return badAnswer{answerUnauthenticated, "what answers as its sidecar does not authenticate its reports, which its pod was given a key for: see the log of the sidecar; or somebody else answers at the address of the pod"}
+		return badAnswer{answerUnauthenticated, "what answers as its sidecar does not authenticate its reports, which its pod was given a key for: see the log of the sidecar; or another program answers at the address of the pod"}
 	case errors.Is(err, errForged):
-		return badAnswer{answerUnauthenticated, "what answers as its sidecar authenticates its reports with another key than that in the Secret for its reports: the pod gets a new one within two minutes; or somebody else answers at its address"}
+		return badAnswer{answerUnauthenticated, "what answers as its sidecar authenticates its reports with another key than that in the Secret for its reports: the pod gets a new one within two minutes; or another program answers at its address"}
 	case err != nil:
 		return badAnswer{} // nobody answered, which the decision tells itself
 	case r.Overlong():

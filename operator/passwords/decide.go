@@ -136,7 +136,7 @@ func introduce(s State, accounts []string) Decision {
 		case t.Current:
 			secrets[name] = Pair{Stays: e.Current, Comes: e.Next}
 		default:
-			return d.waits(accounts, Wait{v1alpha1.ReasonPasswordRefused, fmt.Sprintf("%s refuses the password of %s that is in use: somebody changed it there; "+
+			return d.waits(accounts, Wait{v1alpha1.ReasonPasswordRefused, fmt.Sprintf("%s refuses the password of %s that is in use: it was changed there by hand; "+
 				"write the one that it takes as %s into the Secret", active.Name, name, name)})
 		}
 	}
@@ -174,7 +174,7 @@ func change(s State, accounts []string) Decision {
 		case t.Previous: // another site became active, which had lost it
 			secrets[name] = Pair{Stays: e.Previous, Comes: e.Current}
 		default:
-			return d.waits(accounts, Wait{v1alpha1.ReasonPasswordRefused, fmt.Sprintf("%s refuses both passwords of %s: somebody changed it there", active.Name, name)})
+			return d.waits(accounts, Wait{v1alpha1.ReasonPasswordRefused, fmt.Sprintf("%s refuses both passwords of %s: it was changed there by hand", active.Name, name)})
 		}
 	}
 	if len(secrets) > 0 {

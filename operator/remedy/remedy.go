@@ -65,7 +65,7 @@ func WaitAndAsk(g facts.Group, text, to string) []facts.Remedy {
 }
 
 // NotEscrowed is what to do about a keyring that is not in escrow: its sidecar hands it over.
-var NotEscrowed = Advice("wait: its sidecar hands the keyring over by itself; status.sites[].keyring says why if it does not")
+var NotEscrowed = Advice("wait: its sidecar hands the keyring over; status.sites[].keyring says why if it does not")
 
 // RestoreEscrow is for a site whose pod has the only copy of its keyring: what looks like mending it may destroy it.
 func RestoreEscrow(g facts.Group, site string) facts.Remedy {

@@ -16,13 +16,13 @@ var refused = []Category{
 		allow_suspicious_udfs early_plugin_load federated init_connect init_file init_replica log_error_services plugin_load
 		plugin_load_add validate_config daemonize initialize initialize_insecure upgrade`),
 	category("gives rights or weakens authentication",
-		"accounts would get rights that nobody granted, or could log in without proof, or with less of it", `
+		"accounts would get rights that were never granted, or could log in without proof, or with less of it", `
 		activate_all_roles_on_login activate_mandatory_roles authentication_policy check_proxy_users
 		caching_sha2_password_auto_generate_rsa_keys caching_sha2_password_proxy_users caching_sha2_password_storage_format skip_grant_tables
 		mandatory_roles persist_only_admin_x509_subject persist_sensitive_variables_in_plaintext sha256_password_auto_generate_rsa_keys
 		sha256_password_proxy_users user validate_user_plugins`),
 	category("locks the operator's own accounts out",
-		"passwords of the operator, the sidecar and replication would end or have to be changed, and nobody could fence or promote", `
+		"passwords of the operator, the sidecar and replication would end or have to be changed, and the operator could not fence or promote", `
 		caching_sha2_password_digest_rounds caching_sha2_password_enforce_storage_format default_password_lifetime`),
 	category("shows secrets", "passwords would stand in a log, in a dump of memory or in an answer", `
 		core_file log_raw show_replica_auth_info show_slave_auth_info report_password report_user`),

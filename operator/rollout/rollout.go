@@ -151,21 +151,21 @@ func postponed(g Group) (Decision, bool) {
 	}
 	// The work would be lost, and on the active site also that of the site which clones from it.
 	if s, ok := find(g.Sites, busy); ok {
-		return wait(v1alpha1.ReasonLongWorkInFlight, s.Name, "long work runs on %s; the update goes on afterwards", s.Name), true
+		return wait(v1alpha1.ReasonLongWorkInFlight, s.Name, "long work runs on %s; the update continues afterwards", s.Name), true
 	}
 	// A pod replaced now could be the one that the failover needs.
 	if g.Transition {
-		return wait(v1alpha1.ReasonFailoverInFlight, "", "the active site is changing; the update goes on afterwards"), true
+		return wait(v1alpha1.ReasonFailoverInFlight, "", "the active site is changing; the update continues afterwards"), true
 	}
 	// The others are what a failover would need, and that they do not follow now says nothing about them.
 	if s, ok := find(g.Sites, and(exists, active, starting)); ok {
-		return wait(v1alpha1.ReasonWaitingForSite, s.Name, "the pod of the active site %s is being replaced; the update goes on when it is open", s.Name), true
+		return wait(v1alpha1.ReasonWaitingForSite, s.Name, "the pod of the active site %s is being replaced; the update continues when it is open", s.Name), true
 	}
 	return Decision{}, false
 }
 
 func pausedUntil(g Group) Decision {
-	return wait(v1alpha1.ReasonPaused, "", "paused until %s; the update goes on afterwards", g.Paused)
+	return wait(v1alpha1.ReasonPaused, "", "paused until %s; the update continues afterwards", g.Paused)
 }
 
 // calm is true while the active site is open and no other pod is on its way.

@@ -165,7 +165,7 @@ func keptFenced(s facts.Snapshot, v View, site facts.Site) string {
 	case v.State == v1alpha1.SitePrimary:
 		return "is the active site and stays open, although a person wants it kept fenced: once it closes it is not opened again; to fence it now, move the role first: " + remedy.MoveTo(s.Group, "SITE")
 	}
-	return "is kept fenced by a person and takes over from nobody; to end that: " + remedy.EndFence(s.Group, site.Name)
+	return "is kept fenced by a person and never takes over; to end that: " + remedy.EndFence(s.Group, site.Name)
 }
 
 func behind(site, active facts.Site) int64 {

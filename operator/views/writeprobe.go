@@ -96,7 +96,7 @@ func (u Unwritable) Message() (words string, way facts.Remedy) {
 		words += fmt.Sprintf(" (error %d)", u.Errno)
 	}
 	if u.Stands != "" {
-		words += "; nobody takes its place: " + u.Stands
+		words += "; no site takes its place: " + u.Stands
 	}
 	return words, t.way(u.Group, u.Site)
 }

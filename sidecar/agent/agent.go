@@ -272,7 +272,7 @@ func (a *Agent) takeMark() {
 	}
 	// A mark that cannot be read may be one.
 	a.state, a.marked = fence.Interrupted(a.state, process), true
-	a.Log.Warn("an earlier run ended while it was opening writes; unless mysqld was started anew since, it is ended", "process", process, "error", err)
+	a.Log.Warn("an earlier run ended while it was opening writes; unless mysqld has restarted since, it is ended", "process", process, "error", err)
 }
 
 // now is the state as it is now.

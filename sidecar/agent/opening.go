@@ -55,7 +55,7 @@ func (a *Agent) tryOpen(ctx context.Context, w fence.Word) fence.Refusal {
 		refusal := a.mayOpen(ctx, w, func(s fence.State) (fence.State, fence.Refusal) {
 			if !covers(process, s.Seen().Process) {
 				// The mark would prove to the next run that nothing is pending. The next answer asks again.
-				return s, fence.Refusal{Reason: fence.MysqldRestarted, Message: "mysqld was started anew while the opening was marked"}
+				return s, fence.Refusal{Reason: fence.MysqldRestarted, Message: "mysqld restarted while the opening was marked"}
 			}
 			return fence.Opening(s), fence.Refusal{}
 		})

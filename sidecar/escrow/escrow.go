@@ -105,7 +105,7 @@ func New(c Config) *Agent {
 	a := &Agent{Config: c, report: wire.KeyringReport{Sealed: c.Sealed, Trouble: "the keyring was not looked at yet"}}
 	record, err := c.Record.Load()
 	if err != nil {
-		c.Log.Warn("the record of the keyring is not readable; it is made anew", "error", err)
+		c.Log.Warn("the record of the keyring is not readable; it is written again", "error", err)
 		// Bootstrap let mysqld start in this round: what it was told to give up is gone, and what is there now must not be.
 		record.Round = c.Round
 	}

@@ -40,7 +40,7 @@ func paused(pause string, now time.Time) conditions.Condition {
 	case !now.Before(until):
 		return conditions.False(c, v1alpha1.ReasonPauseOver, "the pause ended at "+until.UTC().Format(time.RFC3339))
 	}
-	return conditions.True(c, v1alpha1.ReasonPaused, fmt.Sprintf("no role is changed, no pod rolled and no site cloned by itself until %s; take the annotation %s off to go on sooner",
+	return conditions.True(c, v1alpha1.ReasonPaused, fmt.Sprintf("the operator changes no role, replaces no pod and clones no site on its own until %s; remove the annotation %s to end the pause sooner",
 		until.UTC().Format(time.RFC3339), v1alpha1.AnnotationPauseUntil))
 }
 
@@ -75,7 +75,7 @@ func keptFenced(d failover.Decision) conditions.Condition {
 
 // StaysMessage is why a site that is about to go keeps its role.
 func StaysMessage(stays *failover.Stays) string {
-	return fmt.Sprintf("%s is active and about to go (%s), and keeps its role: %s. Evictions of its pod are refused meanwhile; to accept that nobody writes until it is back, delete the pod",
+	return fmt.Sprintf("%s is active and about to go (%s), and keeps its role: %s. Evictions of its pod are refused meanwhile; to accept that writes stop until it is back, delete the pod",
 		stays.Site, stays.Leaving, stays.Message)
 }
 
@@ -106,7 +106,7 @@ func available(d failover.Decision) conditions.Condition {
 func nobodyTakesOver(d failover.Decision) string {
 	switch {
 	case d.Blocked():
-		return fmt.Sprintf("; nobody takes its place by itself (%s), see the condition %s", d.Reason, v1alpha1.ConditionFailoverBlocked)
+		return fmt.Sprintf("; no site takes its place without an order (%s), see the condition %s", d.Reason, v1alpha1.ConditionFailoverBlocked)
 	case d.Verdict == failover.VerdictWait && d.Reason == v1alpha1.ReasonWaitingForRestart:
 		return "; it may restart in place within spec.failover.crashGrace"
 	}

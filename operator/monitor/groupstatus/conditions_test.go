@@ -27,15 +27,15 @@ func TestReadySaysWhatIsWrong(t *testing.T) {
 		"MySQL restarts in place": {failover.TopologyActiveDown, failover.VerdictWait, v1alpha1.ReasonWaitingForRestart,
 			"ActiveSiteDown: west does not accept writes: its MySQL is down; it may restart in place within spec.failover.crashGrace"},
 		"down, and nobody may take over": {failover.TopologyActiveDown, failover.VerdictBlocked, v1alpha1.ReasonModeManual,
-			"ActiveSiteDown: west does not accept writes: its MySQL is down; nobody takes its place by itself (ModeManual), see the condition FailoverBlocked"},
+			"ActiveSiteDown: west does not accept writes: its MySQL is down; no site takes its place without an order (ModeManual), see the condition FailoverBlocked"},
 		"silent for a moment": {failover.TopologyActiveSilent, failover.VerdictWait, v1alpha1.ReasonBelowThreshold,
 			"ActiveSiteSilent: west does not accept writes"},
 		"silent and paused": {failover.TopologyActiveSilent, failover.VerdictBlocked, v1alpha1.ReasonPaused,
-			"ActiveSiteSilent: west does not accept writes; nobody takes its place by itself (Paused), see the condition FailoverBlocked"},
+			"ActiveSiteSilent: west does not accept writes; no site takes its place without an order (Paused), see the condition FailoverBlocked"},
 		"it is opened again": {failover.TopologyActiveReadOnly, failover.VerdictReopen, v1alpha1.ReasonReturnedWhole,
 			"ActiveSiteFenced: west answers but is read-only"},
 		"it cannot be opened": {failover.TopologyActiveReadOnly, failover.VerdictBlocked, v1alpha1.ReasonActiveSiteCannotOpen,
-			"ActiveSiteFenced: west answers but is read-only; nobody takes its place by itself (ActiveSiteCannotOpen), see the condition FailoverBlocked"},
+			"ActiveSiteFenced: west answers but is read-only; no site takes its place without an order (ActiveSiteCannotOpen), see the condition FailoverBlocked"},
 	} {
 		d := failover.Decision{Topology: tc.seen, Verdict: tc.verdict, Reason: tc.why, Status: failover.Durable{Epoch: 2, ActiveSite: "west"}, Views: views}
 		for _, c := range Conditions(d, "", time.Now()) {

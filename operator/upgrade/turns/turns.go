@@ -73,7 +73,7 @@ func (k *Keeper) Start(ctx context.Context) error {
 		err := k.Look(look)
 		cancel()
 		if err != nil && ctx.Err() == nil {
-			k.Log.Warn("cannot tell whose turn the upgrade is; it goes on when that is known", "error", err)
+			k.Log.Warn("cannot tell whose turn the upgrade is; it continues when that is known", "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -1,4 +1,4 @@
--- In the clear on paris: 2 schemas, 1 tablespace, 5 tables, 1 file of nobody. To rewrite: 1.0 GiB.
+-- In the clear on paris: 2 schemas, 1 tablespace, 5 tables, 1 unknown file. To rewrite: 1.0 GiB.
 -- Not yet: the keyring of some site is not sealed, and there the statements would stop replication.
 -- ALTER SCHEMA `legacy-1` DEFAULT ENCRYPTION='Y';
 -- ALTER SCHEMA `shop` DEFAULT ENCRYPTION='Y';

@@ -14,7 +14,7 @@ import (
 //
 // FailoverSpec governs failover. Durations are written like 500ms, 20s, 10m or 1h30m.
 type FailoverSpecApplyConfiguration struct {
-	// mode is Auto (the operator fails over by itself), Manual (it fails over only when asked) or Observe (it moves the role
+	// mode is Auto (the operator fails over on its own), Manual (it fails over only when asked) or Observe (it moves the role
 	// only by an order that accepts loss, and else reports what it would do). Default Auto.
 	Mode *apiv1alpha1.FailoverMode `json:"mode,omitempty"`
 	// pollInterval is how often every site is polled. Default 2s, from 500ms to 30s.
@@ -27,7 +27,7 @@ type FailoverSpecApplyConfiguration struct {
 	// before another site takes over whose own volume does. A full volume is told, and moves no role. Default 60s, from 10s to 1h; 0s
 	// means never.
 	StallTimeout *v1.Duration `json:"stallTimeout,omitempty"`
-	// cooldown is how long after a failover no other emergency failover starts by itself. Default 10m, up to 24h.
+	// cooldown is how long after a failover no other emergency failover starts without an order. Default 10m, up to 24h.
 	Cooldown *v1.Duration `json:"cooldown,omitempty"`
 	// drainTimeout bounds how long a site that is to be promoted may take to apply its relay log. Default 30s, from 1s
 	// to 1h.
