@@ -16,8 +16,8 @@ func TestAsyncIOUsedUp(t *testing.T) {
 		says         string
 	}{
 		"a fresh node":       {"0\n", "65536\n", ""},
-		"just enough":        {"63536\n", "65536\n", ""},
-		"one too few":        {"63537\n", "65536\n", "has 1999 of its 65536 requests"},
+		"just enough":        {"63236\n", "65536\n", ""},
+		"one too few":        {"63237\n", "65536\n", "has 2299 of its 65536 requests"},
 		"more than there is": {"70000\n", "65536\n", "has 0 of its 65536 requests"},
 		"no limit is told":   {"63537\n", "", ""},
 		"no number":          {"63537\n", "many\n", ""},
