@@ -82,7 +82,7 @@ func TestPluginKeepsASiteFencedI29(t *testing.T) {
 		t.Fatal(err)
 	}
 	plugin(t, "failover", name, "--to", site, "--yes").want(t, 5, nil).says(t, "refused (KeptFenced)", "kubectl mfg fence off "+name+" "+site)
-	plugin(t, "status", name).says(t, "read-only, kept", "takes over from nobody")
+	plugin(t, "status", name).says(t, "read-only, kept", "never takes over")
 
 	if _, err := g.Break(t.Context(), fault(t, "mysqld-kill"), active); err != nil {
 		t.Fatal(err)

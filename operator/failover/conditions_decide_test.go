@@ -209,11 +209,11 @@ func TestWhatIsToldOfASiteThatDoesNotOpen(t *testing.T) {
 	s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
 	s.Sites[0].Sidecar.Report.Message = "no room"
 	d := Decision{Memory: Memory{}}.triedOn(s, s.Sites[0])
-	if !strings.Contains(d.Message, "does not open (no room),") || !strings.HasSuffix(d.Message, "; "+promotion.HowToOrder("b")) || strings.Contains(d.Message, "bring a primary-candidate back") {
+	if !strings.Contains(d.Message, "does not open (no room);") || !strings.HasSuffix(d.Message, "; "+promotion.HowToOrder("b")) || strings.Contains(d.Message, "bring a primary-candidate back") {
 		t.Errorf("%s", d.Message)
 	}
 	s.Sites[0].Sidecar.Report.Message, s.Sites[1].Role = "", v1alpha1.DROnly
-	if d = (Decision{}).triedOn(s, s.Sites[0]); !strings.Contains(d.Message, "does not open, which") || !strings.Contains(d.Message, "bring a primary-candidate back") {
+	if d = (Decision{}).triedOn(s, s.Sites[0]); !strings.Contains(d.Message, "does not open; the operator keeps trying") || !strings.Contains(d.Message, "bring a primary-candidate back") {
 		t.Errorf("%s", d.Message)
 	}
 }

@@ -24,7 +24,7 @@ func TestWhatIsSaidOfASiteThatIsKeptFencedI29(t *testing.T) {
 		}
 	}
 	s.Sites[0].MySQL.SuperReadOnly, s.Sites[0].MySQL.ReadOnly, s.Sites[0].Sidecar.Report.Writable = true, true, false
-	if got := Of(s, Decided{Status: s.Status})[0].KeptFenced; !strings.Contains(got, "takes over from nobody") {
+	if got := Of(s, Decided{Status: s.Status})[0].KeptFenced; !strings.Contains(got, "never takes over") {
 		t.Errorf("I29: the active site is closed, and told to stay open: %q", got)
 	}
 }
