@@ -119,6 +119,15 @@ func roomFor(t *testing.T, n int) {
 	if err := lab.Room(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
+	back, err := lab.RoomForAIO(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := back(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // residents says how much memory the sites of the first group hold.
