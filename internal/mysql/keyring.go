@@ -230,26 +230,45 @@ func logPosition(ctx context.Context, conn *sql.Conn, name string) (int64, error
 // came of it (I20). It refuses with ErrNoWindow unless BeginWindow stands: clients must not be able to write, and the
 // statement must neither replicate nor count as one of this server's own. On a sealed server it fails with ErrSealed.
 //
-// It fails with ErrLocked if a backup or DDL, also of replication, keeps it waiting. After any other error one of the two may
-// have been rotated; rotating again is safe. No statement goes on when it returns, unless the error says that too.
-func (db *DB) RotateMasterKeys(ctx context.Context) error {
+// It fails with ErrLocked if a backup or DDL, also of replication, keeps it waiting. After ErrHalfRotated what is left is for
+// RotateBinaryLogKey; after any other error InnoDB's key may have been rotated, and rotating both again is safe. No statement goes on
+// when it returns, unless the error says that too.
+func (db *DB) RotateMasterKeys(ctx context.Context) error { return db.rotateKeys(ctx, false) }
+
+// RotateBinaryLogKey is the rest of RotateMasterKeys after ErrHalfRotated. Without that key there is nothing to do.
+func (db *DB) RotateBinaryLogKey(ctx context.Context) error { return db.rotateKeys(ctx, true) }
+
+func (db *DB) rotateKeys(ctx context.Context, half bool) error {
 	ctx, cancel := long(ctx)
 	defer cancel()
-	var id uint64
+	r := keyRotation{half: half}
 	err := db.onFresh(ctx, func(conn *sql.Conn) error {
-		if err := conn.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&id); err != nil {
+		if err := conn.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&r.session); err != nil {
 			return fmt.Errorf("read own number: %w", err)
 		}
-		return rotate(ctx, conn)
+		return r.run(ctx, conn)
 	})
-	if err != nil && id != 0 && ctx.Err() != nil {
+	var goesOn error
+	if err != nil && r.session != 0 && ctx.Err() != nil {
 		// Nobody waits for the answer any more; the keys must not be rotated outside the window.
-		err = errors.Join(err, db.endSession(ctx, id))
+		goesOn = db.endSession(ctx, r.session)
 	}
-	if err != nil {
+	if r.stopped && goesOn == nil {
+		// On every way out: until it receives again, what the source commits is on the source alone. While the key may still be
+		// rotated it stays stopped (I8), and is attached again as any replica is.
+		err = errors.Join(err, db.startReceiver(ctx))
+	}
+	if err = errors.Join(err, goesOn); err != nil {
 		return fmt.Errorf("rotate master keys of %s: %w", db.target, rightMissing(err))
 	}
 	return nil
+}
+
+// startReceiver starts the receiver again, also for a caller who has gone.
+func (db *DB) startReceiver(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer cancel()
+	return db.onFresh(ctx, func(conn *sql.Conn) error { return execAll(ctx, conn, startReceiver) })
 }
 
 // endTimeout bounds how long a session that was killed may take to end: one that writes headers of tablespaces ends first.
@@ -296,9 +315,20 @@ const (
 	boundRotation   = "SET SESSION lock_wait_timeout = 5"
 	rotateInnoDB    = "ALTER INSTANCE ROTATE INNODB MASTER KEY"
 	rotateBinaryLog = "ALTER INSTANCE ROTATE BINLOG MASTER KEY"
+	stopReceiver    = "STOP REPLICA IO_THREAD"
+	startReceiver   = "START REPLICA IO_THREAD"
 )
 
-func rotate(ctx context.Context, conn *sql.Conn) error {
+// keyRotation is one rotation of the master keys of a server.
+type keyRotation struct {
+	// half is true if InnoDB's key was rotated before: each rotation adds a key, which the keyring keeps.
+	half bool
+	// session is the number of the session in which it runs; stopped is true once it may have stopped the receiver.
+	session uint64
+	stopped bool
+}
+
+func (r *keyRotation) run(ctx context.Context, conn *sql.Conn) error {
 	// First of all: on this connection nothing may ever be logged.
 	if err := execAll(ctx, conn, sqlLogBinOff, boundRotation); err != nil {
 		return err
@@ -310,11 +340,7 @@ func rotate(ctx context.Context, conn *sql.Conn) error {
 	if before.SuperReadOnly || !before.ReadOnly || !before.OfflineMode {
 		return ErrNoWindow
 	}
-	statements, err := rotation(ctx, conn)
-	if err != nil {
-		return err
-	}
-	if err := execAll(ctx, conn, statements...); err != nil {
+	if err := r.rotate(ctx, conn); err != nil {
 		switch number(err) {
 		case numberNoMasterKey, numberNoBinlogKey:
 			return fmt.Errorf("%w: %w", ErrSealed, err)
@@ -335,24 +361,34 @@ func rotate(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// rotation is what rotates the keys that there are. A new key of the binary log begins new relay logs too, also in the middle of a
+// rotate rotates the keys that there are. A new key of the binary log begins new relay logs too, also in the middle of a
 // transaction that is being received. The applier throws the one with its head away, and cannot start again from the rest: what is
-// received could be applied by nobody if the source were lost then (I8). So the receiver stands still meanwhile; if it is not started
-// again, it is attached again as any replica is.
-func rotation(ctx context.Context, conn *sql.Conn) ([]string, error) {
+// received could be applied by nobody if the source were lost then (I8). So the receiver stands still meanwhile.
+func (r *keyRotation) rotate(ctx context.Context, conn *sql.Conn) error {
 	var binaryLog, receives bool
-	if err := conn.QueryRowContext(ctx, `SELECT @@GLOBAL.binlog_encryption,
- EXISTS (SELECT 1 FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = '' AND SERVICE_STATE <> 'OFF')`).Scan(&binaryLog, &receives); err != nil {
-		return nil, fmt.Errorf("read binlog_encryption: %w", err)
+	if err := conn.QueryRowContext(ctx, rotationQuery).Scan(&binaryLog, &receives); err != nil {
+		return fmt.Errorf("read binlog_encryption: %w", err)
 	}
-	switch {
-	case !binaryLog: // without the setting there is no such key, and MySQL refuses
-		return []string{rotateInnoDB}, nil
-	case receives:
-		return []string{rotateInnoDB, "STOP REPLICA IO_THREAD", rotateBinaryLog, "START REPLICA IO_THREAD"}, nil
+	if !r.half {
+		if err := execAll(ctx, conn, rotateInnoDB); err != nil {
+			return err
+		}
 	}
-	return []string{rotateInnoDB, rotateBinaryLog}, nil
+	if !binaryLog { // without the setting there is no such key, and MySQL refuses
+		return nil
+	}
+	statements := []string{rotateBinaryLog}
+	if receives {
+		r.stopped, statements = true, []string{stopReceiver, rotateBinaryLog}
+	}
+	if err := execAll(ctx, conn, statements...); err != nil {
+		return fmt.Errorf("%w: %w", ErrHalfRotated, err)
+	}
+	return nil
 }
+
+const rotationQuery = `SELECT @@GLOBAL.binlog_encryption,
+ EXISTS (SELECT 1 FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = '' AND SERVICE_STATE <> 'OFF')`
 
 // rightMissing marks what a server refused because of a right that our account lacks.
 func rightMissing(err error) error {
