@@ -476,8 +476,12 @@ func TestAnOrderForAGroupWithoutKeyrings(t *testing.T) {
 				g.Annotations = map[string]string{v1alpha1.AnnotationRotateKeyring: "c"}
 			}
 		}))
+		before := testutil.ToFloat64(Rotations.WithLabelValues(RotationRefused))
 		if err := sh.Keep(t.Context(), sh.look(t)); err != nil {
 			t.Fatal(err)
+		}
+		if n := testutil.ToFloat64(Rotations.WithLabelValues(RotationRefused)) - before; (n == 1) != ordered || n > 1 {
+			t.Errorf("ordered %t, counted %v refusals", ordered, n)
 		}
 		g := sh.look(t).Group
 		last := g.Status.LastRequest(v1alpha1.RequestRotateKeyring)
