@@ -30,8 +30,7 @@ func (Accounts) String() string { return "accounts (redacted)" }
 // GoString never shows a password.
 func (a Accounts) GoString() string { return a.String() }
 
-// PasswordPrefix begins each password that is made: it satisfies a server that checks passwords for kinds of letters. The plugin, which
-// must not know this package, has it from api/v1alpha1.
+// PasswordPrefix begins each password that is made, for a server that checks for kinds of letters; the same is in api/v1alpha1.
 const PasswordPrefix = "mP1-"
 
 // ProbePassword is the password of AccountProbe. It follows from the sidecar's, which every site has and nobody else: so it

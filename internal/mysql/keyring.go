@@ -230,9 +230,8 @@ func logPosition(ctx context.Context, conn *sql.Conn, name string) (int64, error
 // came of it (I20). It refuses with ErrNoWindow unless BeginWindow stands: clients must not be able to write, and the
 // statement must neither replicate nor count as one of this server's own. On a sealed server it fails with ErrSealed.
 //
-// It fails with ErrLocked if a backup or DDL, also of replication, keeps it waiting. After ErrHalfRotated what is left is for
-// RotateBinaryLogKey; after any other error InnoDB's key may have been rotated, and rotating both again is safe. No statement goes on
-// when it returns, unless the error says that too.
+// It fails with ErrLocked if a backup or DDL, also of replication, keeps it waiting. After ErrHalfRotated the rest is for
+// RotateBinaryLogKey; after any other error both may be rotated again. No statement goes on, unless the error says that too.
 func (db *DB) RotateMasterKeys(ctx context.Context) error { return db.rotateKeys(ctx, false) }
 
 // RotateBinaryLogKey is the rest of RotateMasterKeys after ErrHalfRotated. Without that key there is nothing to do.
@@ -254,21 +253,15 @@ func (db *DB) rotateKeys(ctx context.Context, half bool) error {
 		goesOn = db.endSession(ctx, r.session)
 	}
 	if r.stopped && goesOn == nil {
-		// On every way out: until it receives again, what the source commits is on the source alone. While the key may still be
-		// rotated it stays stopped (I8), and is attached again as any replica is.
-		err = errors.Join(err, db.startReceiver(ctx))
+		// On every way out. While the key may still be rotated it stays stopped (I8), and is attached again as any replica is.
+		starting, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+		err = errors.Join(err, db.onFresh(starting, func(conn *sql.Conn) error { return execAll(starting, conn, startReceiver) }))
+		cancel()
 	}
 	if err = errors.Join(err, goesOn); err != nil {
 		return fmt.Errorf("rotate master keys of %s: %w", db.target, rightMissing(err))
 	}
 	return nil
-}
-
-// startReceiver starts the receiver again, also for a caller who has gone.
-func (db *DB) startReceiver(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
-	defer cancel()
-	return db.onFresh(ctx, func(conn *sql.Conn) error { return execAll(ctx, conn, startReceiver) })
 }
 
 // endTimeout bounds how long a session that was killed may take to end: one that writes headers of tablespaces ends first.

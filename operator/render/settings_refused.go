@@ -25,8 +25,7 @@ var refused = []Category{
 		"passwords of the operator, the sidecar and replication would end or have to be changed, and nobody could fence or promote", `
 		caching_sha2_password_digest_rounds caching_sha2_password_enforce_storage_format default_password_lifetime`),
 	category("delays the operator's own accounts",
-		"after logins with a wrong password, which a stranger can try in the name of any account, it delays all logins of that account: the "+
-			"operator, the sidecar and the replicas could neither watch, fence nor follow in time", `
+		"a stranger who tries wrong passwords in their names would have every login of theirs wait, and nobody could watch, fence or follow in time", `
 		component_connection_control* connection_control_*`),
 	category("shows secrets", "passwords would stand in a log, in a dump of memory or in an answer", `
 		core_file log_raw show_replica_auth_info show_slave_auth_info report_password report_user`),
