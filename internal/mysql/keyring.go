@@ -128,9 +128,8 @@ func (db *DB) readCoverage(ctx context.Context) (Coverage, error) {
 const (
 	encryptDictionary = "ALTER TABLESPACE mysql ENCRYPTION = 'Y'"
 	encryptSysConfig  = "ALTER TABLE sys.sys_config ENCRYPTION = 'Y'"
+	encryptedQuery    = "SELECT COUNT(*) > 0 FROM information_schema.INNODB_TABLESPACES WHERE NAME = ? AND ENCRYPTION = 'Y'"
 )
-
-const encryptedQuery = "SELECT COUNT(*) > 0 FROM information_schema.INNODB_TABLESPACES WHERE NAME = ? AND ENCRYPTION = 'Y'"
 
 // EncryptionStatements do what EncryptSystemTablespaces does, while a data directory is made: they belong behind
 // AccountStatements in the same init file.
@@ -219,8 +218,7 @@ func awaitCheckpoint(ctx context.Context, conn *sql.Conn) error {
 
 func logPosition(ctx context.Context, conn *sql.Conn, name string) (int64, error) {
 	var position int64
-	const query = "SELECT VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME = ?"
-	if err := conn.QueryRowContext(ctx, query, name).Scan(&position); err != nil {
+	if err := conn.QueryRowContext(ctx, "SELECT VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME = ?", name).Scan(&position); err != nil {
 		return 0, fmt.Errorf("read %s: %w", name, err)
 	}
 	return position, nil
@@ -241,38 +239,40 @@ func (db *DB) rotateKeys(ctx context.Context, half bool) error {
 	ctx, cancel := long(ctx)
 	defer cancel()
 	r := keyRotation{half: half}
-	err := db.onFresh(ctx, func(conn *sql.Conn) error {
-		if err := conn.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&r.session); err != nil {
+	if err := r.whole(ctx, db.onFresh, db.endSession); err != nil {
+		return fmt.Errorf("rotate master keys of %s: %w", db.target, rightMissing(err))
+	}
+	return nil
+}
+
+// whole rotates on a connection of its own, and leaves neither a statement behind that goes on nor a receiver that stands still.
+func (r *keyRotation) whole(ctx context.Context, onFresh func(context.Context, func(*sql.Conn) error) error, end func(context.Context, uint64) error) error {
+	err := onFresh(ctx, func(conn *sql.Conn) error {
+		if err := conn.QueryRowContext(ctx, sessionQuery).Scan(&r.session); err != nil {
 			return fmt.Errorf("read own number: %w", err)
 		}
 		return r.run(ctx, conn)
 	})
 	var goesOn error
 	if err != nil && r.session != 0 && ctx.Err() != nil {
-		// Nobody waits for the answer any more; the keys must not be rotated outside the window.
-		goesOn = db.endSession(ctx, r.session)
+		goesOn = end(ctx, r.session) // nobody waits for the answer any more, and the keys must not be rotated outside the window
 	}
 	if r.stopped && goesOn == nil {
 		// On every way out. While the key may still be rotated it stays stopped (I8), and is attached again as any replica is.
 		starting, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
-		err = errors.Join(err, db.onFresh(starting, func(conn *sql.Conn) error { return execAll(starting, conn, startReceiver) }))
+		err = errors.Join(err, onFresh(starting, func(conn *sql.Conn) error { return execAll(starting, conn, startReceiver) }))
 		cancel()
 	}
-	if err = errors.Join(err, goesOn); err != nil {
-		return fmt.Errorf("rotate master keys of %s: %w", db.target, rightMissing(err))
-	}
-	return nil
+	return errors.Join(err, goesOn)
 }
 
-// endTimeout bounds how long a session that was killed may take to end: one that writes headers of tablespaces ends first.
-// endPoll is how often it is looked at.
 const (
+	// endTimeout bounds how long a session that was killed may take to end, as it first writes headers of tablespaces; endPoll is how often it is looked at.
 	endTimeout = 30 * time.Second
 	endPoll    = 50 * time.Millisecond
+	// ownSession is true while a session of this account is there: numbers begin anew when mysqld does.
+	ownSession = "SELECT COUNT(*) > 0 FROM performance_schema.threads WHERE PROCESSLIST_ID = ? AND PROCESSLIST_USER = ?"
 )
-
-// ownSession is true while a session of this account is there: numbers begin anew when mysqld does.
-const ownSession = "SELECT COUNT(*) > 0 FROM performance_schema.threads WHERE PROCESSLIST_ID = ? AND PROCESSLIST_USER = ?"
 
 // endSession kills a session of this account whose client has gone, and waits until it has ended.
 func (db *DB) endSession(ctx context.Context, id uint64) error {
@@ -310,6 +310,9 @@ const (
 	rotateBinaryLog = "ALTER INSTANCE ROTATE BINLOG MASTER KEY"
 	stopReceiver    = "STOP REPLICA IO_THREAD"
 	startReceiver   = "START REPLICA IO_THREAD"
+	sessionQuery    = "SELECT CONNECTION_ID()"
+	rotationQuery   = `SELECT @@GLOBAL.binlog_encryption,
+ EXISTS (SELECT 1 FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = '' AND SERVICE_STATE <> 'OFF')`
 )
 
 // keyRotation is one rotation of the master keys of a server.
@@ -379,9 +382,6 @@ func (r *keyRotation) rotate(ctx context.Context, conn *sql.Conn) error {
 	}
 	return nil
 }
-
-const rotationQuery = `SELECT @@GLOBAL.binlog_encryption,
- EXISTS (SELECT 1 FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = '' AND SERVICE_STATE <> 'OFF')`
 
 // rightMissing marks what a server refused because of a right that our account lacks.
 func rightMissing(err error) error {

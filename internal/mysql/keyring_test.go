@@ -20,8 +20,9 @@ import (
 type keyed struct {
 	binaryLog, receives bool
 	said                []string
-	// fails is what becomes of a statement.
+	// fails is what becomes of a statement; heard is told of each.
 	fails map[string]error
+	heard func(string)
 }
 
 func (k *keyed) Connect(context.Context) (sqldriver.Conn, error) { return k, nil }
@@ -34,6 +35,9 @@ func (k *keyed) ExecContext(_ context.Context, query string, _ []sqldriver.Named
 	if !strings.HasPrefix(query, "SET ") {
 		k.said = append(k.said, query)
 	}
+	if k.heard != nil {
+		k.heard(query)
+	}
 	return sqldriver.ResultNoRows, k.fails[query]
 }
 
@@ -41,6 +45,8 @@ func (k *keyed) QueryContext(_ context.Context, query string, _ []sqldriver.Name
 	switch query {
 	case variablesQuery:
 		return &oneRow{"uuid", "9.7.4", true, false, true, "", ""}, nil
+	case sessionQuery:
+		return &oneRow{int64(7)}, nil
 	case rotationQuery:
 		return &oneRow{k.binaryLog, k.receives}, nil
 	}
@@ -106,6 +112,59 @@ func TestWhatIsLeftOfARotation(t *testing.T) {
 				t.Errorf("statements (-want +got):\n%s", diff)
 			}
 			_ = conn.Close()
+		})
+	}
+}
+
+// The receiver is started again on every way out of a rotation (I8), and only then not, when a statement may still go on.
+func TestTheReceiverIsStartedAgainI8(t *testing.T) {
+	away := errors.New("the server does not answer")
+	for name, tt := range map[string]struct {
+		server keyed
+		gone   bool
+		ends   error
+		starts bool
+		is     error
+	}{
+		"all is well":              {keyed{binaryLog: true, receives: true}, false, nil, true, nil},
+		"the key is kept":          {keyed{binaryLog: true, receives: true, fails: map[string]error{rotateBinaryLog: away}}, false, nil, true, ErrHalfRotated},
+		"it does not stop":         {keyed{binaryLog: true, receives: true, fails: map[string]error{stopReceiver: away}}, false, nil, true, ErrHalfRotated},
+		"it does not start":        {keyed{binaryLog: true, receives: true, fails: map[string]error{startReceiver: away}}, false, nil, true, away},
+		"the caller has gone":      {keyed{binaryLog: true, receives: true, fails: map[string]error{rotateBinaryLog: away}}, true, nil, true, ErrHalfRotated},
+		"a statement may go on":    {keyed{binaryLog: true, receives: true, fails: map[string]error{rotateBinaryLog: away}}, true, io.ErrUnexpectedEOF, false, io.ErrUnexpectedEOF},
+		"it was not stopped":       {keyed{binaryLog: true}, false, nil, false, nil},
+		"InnoDB's key alone fails": {keyed{binaryLog: true, receives: true, fails: map[string]error{rotateInnoDB: away}}, false, nil, false, away},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pool := sql.OpenDB(&tt.server)
+			defer func() { _ = pool.Close() }()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			tt.server.heard = func(query string) {
+				if tt.gone && query == rotateBinaryLog {
+					cancel()
+				}
+			}
+			ended, r := uint64(0), keyRotation{}
+			err := r.whole(ctx, func(ctx context.Context, do func(*sql.Conn) error) error {
+				conn, err := pool.Conn(ctx)
+				if err != nil {
+					return err
+				}
+				return errors.Join(do(conn), conn.Close())
+			}, func(_ context.Context, session uint64) error {
+				ended = session
+				return tt.ends
+			})
+			if !errors.Is(err, tt.is) || (err == nil) != (tt.is == nil) {
+				t.Errorf("I8: %v", err)
+			}
+			if (ended == 7) != tt.gone {
+				t.Errorf("I8: session %d is ended", ended)
+			}
+			if starts := slices.Contains(tt.server.said, startReceiver); starts != tt.starts {
+				t.Errorf("I8: started %t: %q", starts, tt.server.said)
+			}
 		})
 	}
 }
