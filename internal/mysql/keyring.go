@@ -254,8 +254,8 @@ func (r *keyRotation) whole(ctx context.Context, onFresh func(context.Context, f
 		return r.run(ctx, conn)
 	})
 	var goesOn error
-	if err != nil && r.session != 0 && ctx.Err() != nil {
-		goesOn = end(ctx, r.session) // nobody waits for the answer any more, and the keys must not be rotated outside the window
+	if err != nil && r.session != 0 && (ctx.Err() != nil || r.stopped && number(err) == 0) {
+		goesOn = end(ctx, r.session) // no answer came, or nobody waits for it: the keys must not be rotated outside the window
 	}
 	if r.stopped && goesOn == nil {
 		// On every way out. While the key may still be rotated it stays stopped (I8), and is attached again as any replica is.

@@ -118,7 +118,7 @@ func TestWhatIsLeftOfARotation(t *testing.T) {
 
 // The receiver is started again on every way out of a rotation (I8), and only then not, when a statement may still go on.
 func TestTheReceiverIsStartedAgainI8(t *testing.T) {
-	away := errors.New("the server does not answer")
+	away := &driver.MySQLError{Number: numberLockWaitTimeout}
 	for name, tt := range map[string]struct {
 		server keyed
 		gone   bool
@@ -126,11 +126,14 @@ func TestTheReceiverIsStartedAgainI8(t *testing.T) {
 		starts bool
 		is     error
 	}{
+		"no answer came": {keyed{binaryLog: true, receives: true, fails: map[string]error{rotateBinaryLog: driver.ErrInvalidConn}}, true, nil, true, ErrHalfRotated},
+		"no answer came, and it may go on": {keyed{binaryLog: true, receives: true, fails: map[string]error{rotateBinaryLog: driver.ErrInvalidConn}}, true,
+			io.ErrUnexpectedEOF, false, io.ErrUnexpectedEOF},
 		"all is well":              {keyed{binaryLog: true, receives: true}, false, nil, true, nil},
 		"the key is kept":          {keyed{binaryLog: true, receives: true, fails: map[string]error{rotateBinaryLog: away}}, false, nil, true, ErrHalfRotated},
 		"it does not stop":         {keyed{binaryLog: true, receives: true, fails: map[string]error{stopReceiver: away}}, false, nil, true, ErrHalfRotated},
 		"it does not start":        {keyed{binaryLog: true, receives: true, fails: map[string]error{startReceiver: away}}, false, nil, true, away},
-		"the caller has gone":      {keyed{binaryLog: true, receives: true, fails: map[string]error{rotateBinaryLog: away}}, true, nil, true, ErrHalfRotated},
+		"the caller has gone":      {keyed{binaryLog: true, receives: true, fails: map[string]error{rotateBinaryLog: context.Canceled}}, true, nil, true, ErrHalfRotated},
 		"a statement may go on":    {keyed{binaryLog: true, receives: true, fails: map[string]error{rotateBinaryLog: away}}, true, io.ErrUnexpectedEOF, false, io.ErrUnexpectedEOF},
 		"it was not stopped":       {keyed{binaryLog: true}, false, nil, false, nil},
 		"InnoDB's key alone fails": {keyed{binaryLog: true, receives: true, fails: map[string]error{rotateInnoDB: away}}, false, nil, false, away},
@@ -141,7 +144,7 @@ func TestTheReceiverIsStartedAgainI8(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			tt.server.heard = func(query string) {
-				if tt.gone && query == rotateBinaryLog {
+				if tt.gone && query == rotateBinaryLog && tt.server.fails[query] != error(driver.ErrInvalidConn) {
 					cancel()
 				}
 			}
