@@ -4,6 +4,7 @@ package encryption
 
 import (
 	"context"
+	"maps"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/keyring"
+	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
@@ -65,6 +67,17 @@ func TestOnlyTheContentThatWasComparedIsCompletedI17(t *testing.T) {
 			err = store.Get(t.Context(), client.ObjectKeyFromObject(restored("")), now)
 			if completed := err == nil && now.Immutable != nil; completed != tt.completed || completed && string(now.Data[v1alpha1.KeyringKey]) != "one" {
 				t.Errorf("I17: %v: completed %t, labels %v", err, completed, now.Labels)
+			}
+			if !tt.completed {
+				if len(now.Labels) > 0 || len(now.Annotations) > 0 {
+					t.Errorf("I17: marked as a version: %+v", now.ObjectMeta)
+				}
+				return
+			}
+			want := render.SiteLabels("orders", "c")
+			want[v1alpha1.LabelName], want[v1alpha1.LabelKeyringVersion] = v1alpha1.NameKeyring, "1"
+			if !maps.Equal(now.Labels, want) || now.Annotations[v1alpha1.AnnotationKeyringDigest] != site.Status.KeyringDigest {
+				t.Errorf("I17: %+v", now.ObjectMeta)
 			}
 		})
 	}
