@@ -9,7 +9,11 @@ import (
 )
 
 // bothLoops are the loops of a group: that of MySQL and that of its cache. They begin and end together.
-type bothLoops struct{ mysql, cache controller.Loops }
+type bothLoops struct {
+	mysql, cache controller.Loops
+	// access is what they read Secrets with; it forgets a group with them.
+	access interface{ Forget(types.NamespacedName) }
+}
 
 func (b bothLoops) Ensure(key types.NamespacedName) {
 	b.mysql.Ensure(key)
@@ -19,6 +23,7 @@ func (b bothLoops) Ensure(key types.NamespacedName) {
 func (b bothLoops) Forget(key types.NamespacedName) {
 	b.mysql.Forget(key)
 	b.cache.Forget(key)
+	b.access.Forget(key)
 }
 
 // Ended is true once neither runs any more: only then may another release operate the group.

@@ -190,7 +190,7 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger, term *leading.Term) er
 	escrowed := newKeyrings(mgr, s, own)
 	reconciler := controller.New(controller.Options{
 		Turns: turns, Revision: turns.Revision,
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: factsOf{loops}, Loops: bothLoops{loops, caches}, CacheTroubles: troubles, Access: reach, Work: register, Keys: keys,
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: factsOf{loops}, Loops: bothLoops{loops, caches, reach}, CacheTroubles: troubles, Access: reach, Work: register, Keys: keys,
 		Recorder: recorder, Install: install, Proven: v1alpha1.IsProven(),
 		Limits: limits.Limits{Images: elements(s.allowedImages), DNSSuffixes: elements(s.allowedNames)},
 		Escrow: escrowed, ReachEscrow: client.Escrow{URL: s.escrowURL}.Reach, Lease: s.lease(), Holder: s.holder,

@@ -303,6 +303,8 @@ const (
 	PasswordKnown    = "-known"
 	PasswordNext     = "-next"
 	PasswordPrevious = "-previous"
+	// PasswordPrefix begins each password that is made: it satisfies a server that checks passwords for kinds of letters.
+	PasswordPrefix = "mP1-"
 	// PasswordSerial is the key that counts the changes.
 	PasswordSerial = "serial"
 )

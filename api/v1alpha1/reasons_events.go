@@ -18,6 +18,8 @@ const (
 	ReasonFailoverBlocked Reason = "FailoverBlocked"
 	// ReasonFailoverForced: a person overrode a blocked failover; writes may be lost.
 	ReasonFailoverForced Reason = "FailoverForced"
+	// ReasonForceFailoverRefused: an order to fail over and accept loss was refused; nothing was changed.
+	ReasonForceFailoverRefused Reason = "ForceFailoverRefused"
 	// ReasonPlannedFailoverRefused: a planned failover was refused before anything changed.
 	ReasonPlannedFailoverRefused Reason = "PlannedFailoverRefused"
 	// ReasonPlannedFailoverReverted: a planned failover did not finish; the source was reopened.

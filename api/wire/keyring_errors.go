@@ -16,6 +16,8 @@ var (
 	ErrNotAKeyring = errors.New("this is no keyring with keys in it")
 	// ErrOtherPod: another pod is the site's.
 	ErrOtherPod = errors.New("another pod is the site's")
+	// ErrTokenUnread: the token of the site could not be read, so nobody knows who pushes. It is no answer of its own.
+	ErrTokenUnread = errors.New("the token of the site could not be read")
 	// ErrTooManyVersions: as many versions of this keyring are in escrow as may be.
 	ErrTooManyVersions = errors.New("too many versions of this keyring are in escrow")
 )

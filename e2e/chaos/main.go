@@ -20,6 +20,8 @@ import (
 	"syscall"
 	"text/tabwriter"
 	"time"
+
+	"github.com/mysql-mfg/mfg/e2e/lab/cluster"
 )
 
 func main() {
@@ -91,6 +93,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if os.Geteuid() != 0 {
 		return errors.New("it needs root: it cuts networks and stops processes of the lab")
 	}
+	release, err := hold(cluster.DefaultDir(), args, time.Now())
+	if err != nil {
+		return err
+	}
+	defer release()
 	r, err := newRunner(ctx, out, o)
 	if err != nil {
 		return err

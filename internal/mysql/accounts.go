@@ -30,13 +30,15 @@ func (Accounts) String() string { return "accounts (redacted)" }
 // GoString never shows a password.
 func (a Accounts) GoString() string { return a.String() }
 
+// PasswordPrefix begins each password that is made, for a server that checks for kinds of letters; the same is in api/v1alpha1.
+const PasswordPrefix = "mP1-"
+
 // ProbePassword is the password of AccountProbe. It follows from the sidecar's, which every site has and nobody else: so it
 // needs no Secret of its own, and a clone brings an account that this site's sidecar can use.
 func ProbePassword(sidecar string) string {
 	mac := hmac.New(sha256.New, []byte(sidecar))
 	mac.Write([]byte(AccountProbe))
-	// The first letters satisfy a server that checks passwords for such.
-	return "mP1-" + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:24])
+	return PasswordPrefix + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:24])
 }
 
 // The rights of each account, the least that its work needs. SYSTEM_USER protects an account from those who may create

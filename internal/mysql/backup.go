@@ -43,8 +43,7 @@ const backupSessions = 40
 func BackupPassword(clone string) string {
 	mac := hmac.New(sha256.New, []byte(clone))
 	mac.Write([]byte(AccountBackup))
-	// The first letters satisfy a server that checks passwords for such.
-	return "mP1-" + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:21])
+	return PasswordPrefix + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:21])
 }
 
 // BackupAccountStatements make the account of backups, or bring the one that is there to what it should be. They may be run on the

@@ -36,6 +36,8 @@ var (
 	ErrSealed = errors.New("the keyring cannot be written")
 	// ErrLocked says that a backup or DDL stands in the way for now.
 	ErrLocked = errors.New("a backup or a change of a table is under way")
+	// ErrHalfRotated says that InnoDB has a new master key, and that the binary logs have none, as far as is known.
+	ErrHalfRotated = errors.New("InnoDB's master key was rotated, and that of the binary logs was not")
 	// ErrGTIDAdded says that a rotation left a transaction of its own, which it must not: the site has to be cloned again.
 	ErrGTIDAdded = errors.New("the rotation left a transaction")
 )

@@ -128,9 +128,8 @@ func (db *DB) readCoverage(ctx context.Context) (Coverage, error) {
 const (
 	encryptDictionary = "ALTER TABLESPACE mysql ENCRYPTION = 'Y'"
 	encryptSysConfig  = "ALTER TABLE sys.sys_config ENCRYPTION = 'Y'"
+	encryptedQuery    = "SELECT COUNT(*) > 0 FROM information_schema.INNODB_TABLESPACES WHERE NAME = ? AND ENCRYPTION = 'Y'"
 )
-
-const encryptedQuery = "SELECT COUNT(*) > 0 FROM information_schema.INNODB_TABLESPACES WHERE NAME = ? AND ENCRYPTION = 'Y'"
 
 // EncryptionStatements do what EncryptSystemTablespaces does, while a data directory is made: they belong behind
 // AccountStatements in the same init file.
@@ -219,8 +218,7 @@ func awaitCheckpoint(ctx context.Context, conn *sql.Conn) error {
 
 func logPosition(ctx context.Context, conn *sql.Conn, name string) (int64, error) {
 	var position int64
-	const query = "SELECT VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME = ?"
-	if err := conn.QueryRowContext(ctx, query, name).Scan(&position); err != nil {
+	if err := conn.QueryRowContext(ctx, "SELECT VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME = ?", name).Scan(&position); err != nil {
 		return 0, fmt.Errorf("read %s: %w", name, err)
 	}
 	return position, nil
@@ -230,37 +228,51 @@ func logPosition(ctx context.Context, conn *sql.Conn, name string) (int64, error
 // came of it (I20). It refuses with ErrNoWindow unless BeginWindow stands: clients must not be able to write, and the
 // statement must neither replicate nor count as one of this server's own. On a sealed server it fails with ErrSealed.
 //
-// It fails with ErrLocked if a backup or DDL, also of replication, keeps it waiting. After any other error one of the two may
-// have been rotated; rotating again is safe. No statement goes on when it returns, unless the error says that too.
-func (db *DB) RotateMasterKeys(ctx context.Context) error {
+// It fails with ErrLocked if a backup or DDL, also of replication, keeps it waiting. After ErrHalfRotated the rest is for
+// RotateBinaryLogKey; after any other error both may be rotated again. No statement goes on, unless the error says that too.
+func (db *DB) RotateMasterKeys(ctx context.Context) error { return db.rotateKeys(ctx, false) }
+
+// RotateBinaryLogKey is the rest of RotateMasterKeys after ErrHalfRotated. Without that key there is nothing to do.
+func (db *DB) RotateBinaryLogKey(ctx context.Context) error { return db.rotateKeys(ctx, true) }
+
+func (db *DB) rotateKeys(ctx context.Context, half bool) error {
 	ctx, cancel := long(ctx)
 	defer cancel()
-	var id uint64
-	err := db.onFresh(ctx, func(conn *sql.Conn) error {
-		if err := conn.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&id); err != nil {
-			return fmt.Errorf("read own number: %w", err)
-		}
-		return rotate(ctx, conn)
-	})
-	if err != nil && id != 0 && ctx.Err() != nil {
-		// Nobody waits for the answer any more; the keys must not be rotated outside the window.
-		err = errors.Join(err, db.endSession(ctx, id))
-	}
-	if err != nil {
+	r := keyRotation{half: half}
+	if err := r.whole(ctx, db.onFresh, db.endSession); err != nil {
 		return fmt.Errorf("rotate master keys of %s: %w", db.target, rightMissing(err))
 	}
 	return nil
 }
 
-// endTimeout bounds how long a session that was killed may take to end: one that writes headers of tablespaces ends first.
-// endPoll is how often it is looked at.
+// whole rotates on a connection of its own, and leaves neither a statement behind that goes on nor a receiver that stands still.
+func (r *keyRotation) whole(ctx context.Context, onFresh func(context.Context, func(*sql.Conn) error) error, end func(context.Context, uint64) error) error {
+	err := onFresh(ctx, func(conn *sql.Conn) error {
+		if err := conn.QueryRowContext(ctx, sessionQuery).Scan(&r.session); err != nil {
+			return fmt.Errorf("read own number: %w", err)
+		}
+		return r.run(ctx, conn)
+	})
+	var goesOn error
+	if err != nil && r.session != 0 && (ctx.Err() != nil || r.stopped && number(err) == 0) {
+		goesOn = end(ctx, r.session) // no answer came, or nobody waits for it: the keys must not be rotated outside the window
+	}
+	if r.stopped && goesOn == nil {
+		// On every way out. While the key may still be rotated it stays stopped (I8), and is attached again as any replica is.
+		starting, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+		err = errors.Join(err, onFresh(starting, func(conn *sql.Conn) error { return execAll(starting, conn, startReceiver) }))
+		cancel()
+	}
+	return errors.Join(err, goesOn)
+}
+
 const (
+	// endTimeout bounds how long a session that was killed may take to end, as it first writes headers of tablespaces; endPoll is how often it is looked at.
 	endTimeout = 30 * time.Second
 	endPoll    = 50 * time.Millisecond
+	// ownSession is true while a session of this account is there: numbers begin anew when mysqld does.
+	ownSession = "SELECT COUNT(*) > 0 FROM performance_schema.threads WHERE PROCESSLIST_ID = ? AND PROCESSLIST_USER = ?"
 )
-
-// ownSession is true while a session of this account is there: numbers begin anew when mysqld does.
-const ownSession = "SELECT COUNT(*) > 0 FROM performance_schema.threads WHERE PROCESSLIST_ID = ? AND PROCESSLIST_USER = ?"
 
 // endSession kills a session of this account whose client has gone, and waits until it has ended.
 func (db *DB) endSession(ctx context.Context, id uint64) error {
@@ -296,9 +308,23 @@ const (
 	boundRotation   = "SET SESSION lock_wait_timeout = 5"
 	rotateInnoDB    = "ALTER INSTANCE ROTATE INNODB MASTER KEY"
 	rotateBinaryLog = "ALTER INSTANCE ROTATE BINLOG MASTER KEY"
+	stopReceiver    = "STOP REPLICA IO_THREAD"
+	startReceiver   = "START REPLICA IO_THREAD"
+	sessionQuery    = "SELECT CONNECTION_ID()"
+	rotationQuery   = `SELECT @@GLOBAL.binlog_encryption,
+ EXISTS (SELECT 1 FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = '' AND SERVICE_STATE <> 'OFF')`
 )
 
-func rotate(ctx context.Context, conn *sql.Conn) error {
+// keyRotation is one rotation of the master keys of a server.
+type keyRotation struct {
+	// half is true if InnoDB's key was rotated before: each rotation adds a key, which the keyring keeps.
+	half bool
+	// session is the number of the session in which it runs; stopped is true once it may have stopped the receiver.
+	session uint64
+	stopped bool
+}
+
+func (r *keyRotation) run(ctx context.Context, conn *sql.Conn) error {
 	// First of all: on this connection nothing may ever be logged.
 	if err := execAll(ctx, conn, sqlLogBinOff, boundRotation); err != nil {
 		return err
@@ -310,11 +336,7 @@ func rotate(ctx context.Context, conn *sql.Conn) error {
 	if before.SuperReadOnly || !before.ReadOnly || !before.OfflineMode {
 		return ErrNoWindow
 	}
-	statements, err := rotation(ctx, conn)
-	if err != nil {
-		return err
-	}
-	if err := execAll(ctx, conn, statements...); err != nil {
+	if err := r.rotate(ctx, conn); err != nil {
 		switch number(err) {
 		case numberNoMasterKey, numberNoBinlogKey:
 			return fmt.Errorf("%w: %w", ErrSealed, err)
@@ -335,23 +357,30 @@ func rotate(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// rotation is what rotates the keys that there are. A new key of the binary log begins new relay logs too, also in the middle of a
+// rotate rotates the keys that there are. A new key of the binary log begins new relay logs too, also in the middle of a
 // transaction that is being received. The applier throws the one with its head away, and cannot start again from the rest: what is
-// received could be applied by nobody if the source were lost then (I8). So the receiver stands still meanwhile; if it is not started
-// again, it is attached again as any replica is.
-func rotation(ctx context.Context, conn *sql.Conn) ([]string, error) {
+// received could be applied by nobody if the source were lost then (I8). So the receiver stands still meanwhile.
+func (r *keyRotation) rotate(ctx context.Context, conn *sql.Conn) error {
 	var binaryLog, receives bool
-	if err := conn.QueryRowContext(ctx, `SELECT @@GLOBAL.binlog_encryption,
- EXISTS (SELECT 1 FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = '' AND SERVICE_STATE <> 'OFF')`).Scan(&binaryLog, &receives); err != nil {
-		return nil, fmt.Errorf("read binlog_encryption: %w", err)
+	if err := conn.QueryRowContext(ctx, rotationQuery).Scan(&binaryLog, &receives); err != nil {
+		return fmt.Errorf("read binlog_encryption: %w", err)
 	}
-	switch {
-	case !binaryLog: // without the setting there is no such key, and MySQL refuses
-		return []string{rotateInnoDB}, nil
-	case receives:
-		return []string{rotateInnoDB, "STOP REPLICA IO_THREAD", rotateBinaryLog, "START REPLICA IO_THREAD"}, nil
+	if !r.half {
+		if err := execAll(ctx, conn, rotateInnoDB); err != nil {
+			return err
+		}
 	}
-	return []string{rotateInnoDB, rotateBinaryLog}, nil
+	if !binaryLog { // without the setting there is no such key, and MySQL refuses
+		return nil
+	}
+	statements := []string{rotateBinaryLog}
+	if receives {
+		r.stopped, statements = true, []string{stopReceiver, rotateBinaryLog}
+	}
+	if err := execAll(ctx, conn, statements...); err != nil {
+		return fmt.Errorf("%w: %w", ErrHalfRotated, err)
+	}
+	return nil
 }
 
 // rightMissing marks what a server refused because of a right that our account lacks.

@@ -199,6 +199,39 @@ func TestRotationGivesWayI20(t *testing.T) {
 	}
 }
 
+// I8: whatever comes of a rotation, the replica receives again, and nothing is left to be rotated twice.
+func TestReplicaReceivesAgainAfterARotationThatFailedI8(t *testing.T) {
+	source, replica := pair(t, encrypted)
+	db := replica.Operator(t)
+	window(t, db)
+	// The receiver is stopped before the key of the binary logs is asked for, which a backup that begins then keeps waiting.
+	blocker := session(t, replica.Root(t), "LOCK INSTANCE FOR BACKUP")
+	if err := db.RotateBinaryLogKey(budget(t)); err != nil && !errors.Is(err, mysql.ErrHalfRotated) {
+		t.Errorf("got %v", err)
+	}
+	replicaStatus(t, db, "it receives again", func(st mysql.Status) bool { return st.Replica != nil && st.Replica.IORunning })
+	short, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	_ = db.RotateBinaryLogKey(short)
+	replicaStatus(t, db, "it receives again after a caller who has gone", func(st mysql.Status) bool { return st.Replica != nil && st.Replica.IORunning })
+	end(t, blocker, "UNLOCK INSTANCE")
+	innodb := func() (n int) {
+		for _, k := range keyring(t, db).Keys {
+			if strings.HasPrefix(k.ID, "INNODBKey-") {
+				n++
+			}
+		}
+		return n
+	}
+	before := innodb()
+	if err := db.RotateBinaryLogKey(budget(t)); err != nil || innodb() != before {
+		t.Errorf("%v; %d keys of InnoDB, %d before", err, innodb(), before)
+	}
+	source.Exec(t, insert)
+	want := status(t, source.Operator(t)).Executed
+	replicaStatus(t, db, "it has what the source commits", func(st mysql.Status) bool { return st.Executed.Contains(want) })
+}
+
 func givesWay(t *testing.T, s *mysqltest.Server, db *mysql.DB) {
 	t.Helper()
 	if err := db.RotateMasterKeys(budget(t)); !errors.Is(err, mysql.ErrLocked) {

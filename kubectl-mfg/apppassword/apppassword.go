@@ -50,10 +50,8 @@ const (
 	// lookEvery is how often sites are asked that are waited for.
 	lookEvery = time.Second
 	// stepsMost bounds the steps without a wait; a replacement has three, and begins again where somebody else was faster.
-	stepsMost = 12
-	// passwordPrefix satisfies a server that checks passwords for kinds of letters.
-	passwordPrefix = "mP1-"
-	passwordMax    = 256
+	stepsMost   = 12
+	passwordMax = 256
 )
 
 // world is what is read anew for each step: the role may move, and others write the Secret.
@@ -332,7 +330,7 @@ func (op *Op) make() string {
 	if op.random != nil {
 		return op.random()
 	}
-	return passwordPrefix + rand.Text()
+	return v1alpha1.PasswordPrefix + rand.Text()
 }
 
 // left says of an error in the middle that nothing was lost by it.

@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -65,13 +66,22 @@ type Access struct {
 	generated, given client.Reader
 
 	mu   sync.Mutex
-	read map[types.NamespacedName]known
+	read map[place]known
+}
+
+// place is a Secret of a group that lives: what was read for a group of the same name that is gone says nothing of this one.
+type place struct {
+	group types.NamespacedName
+	uid   types.UID
+	name  types.NamespacedName
 }
 
 // known is a Secret that was read.
 type known struct {
 	data  map[string][]byte
 	until time.Time
+	// missing is true once it was told that the Secret is gone.
+	missing bool
 	// former is the authority that data replaced, trusted until formerUntil.
 	former      []byte
 	formerUntil time.Time
@@ -99,7 +109,14 @@ func (k known) trusted(now time.Time) map[string][]byte {
 // New makes an Access. Generated Secrets may be read through a cache; that of the user's certificate carries no label
 // that a cache would know it by.
 func New(generated, given client.Reader) *Access {
-	return &Access{generated: generated, given: given, read: map[types.NamespacedName]known{}}
+	return &Access{generated: generated, given: given, read: map[place]known{}}
+}
+
+// Forget drops what was read for a group that is gone.
+func (a *Access) Forget(group types.NamespacedName) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	maps.DeleteFunc(a.read, func(p place, _ known) bool { return p.group == group })
 }
 
 // Site returns how to reach the admin interface of the MySQL in a site's pod.
@@ -180,7 +197,7 @@ func cloneFiles(group *v1alpha1.MysqlFailoverGroup) *mysql.CloneFiles {
 // ReportKey returns the key with which a site authenticates its reports.
 func (a *Access) ReportKey(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) ([]byte, error) {
 	name := types.NamespacedName{Namespace: group.Namespace, Name: v1alpha1.ReportSecret(group.Name, site)}
-	secret, err := a.secret(ctx, a.generated, name)
+	secret, err := a.secret(ctx, a.generated, group, name)
 	if err != nil {
 		return nil, fmt.Errorf("read key for reports: %w", err)
 	}
@@ -216,7 +233,7 @@ func (p passwords) GoString() string { return p.String() }
 
 func (a *Access) accounts(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (accountsSecret, error) {
 	name := types.NamespacedName{Namespace: group.Namespace, Name: v1alpha1.AccountsSecret(group.Name)}
-	secret, err := a.secret(ctx, a.generated, name)
+	secret, err := a.secret(ctx, a.generated, group, name)
 	if err != nil {
 		return accountsSecret{}, fmt.Errorf("read accounts: %w", err)
 	}
@@ -265,17 +282,18 @@ func (a *Access) anew(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, r
 
 // clientTLS verifies the server.
 func (a *Access) clientTLS(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) (*tls.Config, error) {
-	secret, err := a.secret(ctx, a.given, types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.TLS.Secret(group.Name)})
+	secret, err := a.secret(ctx, a.given, group, types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.TLS.Secret(group.Name)})
 	if err != nil {
 		return nil, fmt.Errorf("read certificate of the group: %w", err)
 	}
 	return ClientTLS(secret, hostOf(group, site))
 }
 
-func (a *Access) secret(ctx context.Context, from client.Reader, name types.NamespacedName) (*corev1.Secret, error) {
-	now := time.Now()
+// secret is a Secret of a group, as it was read at most SecretAge ago, or as well as it can be known.
+func (a *Access) secret(ctx context.Context, from client.Reader, group *v1alpha1.MysqlFailoverGroup, name types.NamespacedName) (*corev1.Secret, error) {
+	now, at := time.Now(), place{client.ObjectKeyFromObject(group), group.UID, name}
 	a.mu.Lock()
-	have, ok := a.read[name]
+	have, ok := a.read[at]
 	a.mu.Unlock()
 	out := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}, Data: have.trusted(now)}
 	if ok && now.Before(have.until) {
@@ -286,16 +304,22 @@ func (a *Access) secret(ctx context.Context, from client.Reader, name types.Name
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case apierrors.IsNotFound(err):
-		delete(a.read, name)
-		return nil, err
+	case apierrors.IsNotFound(err) && ok:
+		// A Secret that somebody deletes changes nothing on the servers: without it nobody could fail over any more.
+		if !have.missing {
+			log.FromContext(ctx).Error(err, "a Secret of the group is gone: what was read of it before is used until the operator restarts; restore it",
+				"namespace", at.group.Namespace, "group", at.group.Name, "secret", name.Name)
+		}
+		have.missing, have.until = true, now.Add(SecretAge)
+		a.read[at] = have
+		return out, nil
 	case err != nil && ok:
 		// What was right a moment ago is better than no connection: if it is wrong now, the server refuses it.
 		return out, nil
 	case err != nil:
 		return nil, err
 	}
-	a.read[name] = have.after(secret.Data, now)
-	out.Data = a.read[name].trusted(now)
+	a.read[at] = have.after(secret.Data, now)
+	out.Data = a.read[at].trusted(now)
 	return out, nil
 }

@@ -18,10 +18,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/access"
@@ -255,10 +258,59 @@ func TestAccessKeepsWhatItRead(t *testing.T) {
 				t.Errorf("away %v: %v", away, err)
 			}
 		}
+	})
+}
+
+// TestASecretThatIsGoneIsRememberedWhileItsGroupLives: servers go on to take the passwords of a Secret that somebody deleted by mistake.
+// Nobody could fail over without it, so it is used further, and said once.
+func TestASecretThatIsGoneIsRememberedWhileItsGroupLives(t *testing.T) {
+	secrets := &switching{Reader: reader(accounts(), newAuthority(t).secret(t))}
+	a := access.New(secrets, secrets)
+	var said []string
+	ctx := log.IntoContext(t.Context(), funcr.New(func(_, args string) { said = append(said, args) }, funcr.Options{}))
+	living, other := group(true), group(true)
+	living.UID, other.UID = "living", "made again under the same name"
+	asks := func(g *v1alpha1.MysqlFailoverGroup) error {
+		target, err := a.Site(ctx, g, "paris", "10.1.2.3")
+		if err == nil && target.Password != "po" {
+			t.Errorf("password of another: %s", target)
+		}
+		return err
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if err := asks(living); err != nil {
+			t.Fatal(err)
+		}
+		secrets.Reader = reader()
+		for range 3 {
+			time.Sleep(time.Hour)
+			if err := asks(living); err != nil {
+				t.Errorf("nobody connects any more: %v", err)
+			}
+		}
+		if len(said) != 2 || !strings.Contains(said[0], "mysql-orders-accounts") || !strings.Contains(said[1], "orders-tls") {
+			t.Errorf("each of two Secrets is to be told of once: %q", said)
+		}
+		if strings.Contains(strings.Join(said, ""), `"po"`) {
+			t.Error("I11: a password is in the log")
+		}
+		if err := asks(other); err == nil {
+			t.Error("a group that was made again is reached with the passwords of the one before")
+		}
+		// It is read again soon after it is back, and told of again if it goes once more.
+		secrets.Reader = reader(accounts(), newAuthority(t).secret(t))
+		time.Sleep(access.SecretAge)
+		if err := asks(living); err != nil {
+			t.Error(err)
+		}
 		secrets.Reader = reader()
 		time.Sleep(time.Hour)
-		if _, err := a.Site(t.Context(), group(true), "paris", "10.1.2.3"); err == nil {
-			t.Error("a Secret that is gone is still believed")
+		if err := asks(living); err != nil || len(said) != 4 {
+			t.Errorf("%v; said %q", err, said)
+		}
+		a.Forget(client.ObjectKeyFromObject(living))
+		if err := asks(living); err == nil {
+			t.Error("it outlives its group")
 		}
 	})
 }

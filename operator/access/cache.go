@@ -19,7 +19,7 @@ import (
 // which is in it whoever made it.
 func (a *Access) Cache(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) (passwords []string, config *tls.Config, err error) {
 	name := types.NamespacedName{Namespace: group.Namespace, Name: v1alpha1.CacheAuthSecret(group.Name)}
-	secret, err := a.secret(ctx, a.generated, name)
+	secret, err := a.secret(ctx, a.generated, group, name)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the cache's password: %w", err)
 	}
@@ -45,7 +45,7 @@ func (a *Access) CacheCertificate(ctx context.Context, group *v1alpha1.MysqlFail
 	if !group.CacheTLS() {
 		return nil, nil
 	}
-	secret, err := a.secret(ctx, a.given, types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.TLS.Secret(group.Name)})
+	secret, err := a.secret(ctx, a.given, group, types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.TLS.Secret(group.Name)})
 	if err != nil {
 		return nil, fmt.Errorf("read certificate of the group: %w", err)
 	}

@@ -26,7 +26,7 @@ func secretOf(group types.NamespacedName, spec *v1alpha1.ApplicationSpec, secret
 		}
 		return string(out[key])
 	}
-	user, password := put(v1alpha1.ApplicationUsername, spec.Account()), put(v1alpha1.ApplicationPassword, passwordPrefix+rand.Text())
+	user, password := put(v1alpha1.ApplicationUsername, spec.Account()), put(v1alpha1.ApplicationPassword, v1alpha1.PasswordPrefix+rand.Text())
 	database := put(v1alpha1.ApplicationDatabase, spec.Database)
 	host := put(v1alpha1.ApplicationHost, v1alpha1.PrimaryService(group.Name)+"."+group.Namespace+".svc")
 	port := put(v1alpha1.ApplicationPort, strconv.Itoa(wire.PortMySQL))

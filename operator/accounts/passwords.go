@@ -37,8 +37,6 @@ const (
 	passwordLookAge = 10 * time.Second
 	// SettledAfter is for how long a Secret has to stand until nobody goes by an older one that is only in memory.
 	SettledAfter = 2 * access.SecretAge
-	// passwordPrefix satisfies a server that checks passwords for kinds of letters.
-	passwordPrefix = "mP1-"
 )
 
 // Options is what Passwords is made of.
@@ -192,7 +190,7 @@ func (r *Passwords) generatePasswords(ctx context.Context, s *scope.Scope, e pas
 	entries := entriesOf(s.Accounts)
 	for _, name := range e.Accounts {
 		entry := entries[name]
-		entry.Next = passwordPrefix + rand.Text()
+		entry.Next = v1alpha1.PasswordPrefix + rand.Text()
 		entries[name] = entry
 	}
 	if err := r.putPasswords(ctx, s, entries, serialOf(s.Accounts)); err != nil {

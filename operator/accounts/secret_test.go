@@ -3,11 +3,13 @@
 package accounts
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/passwords"
 )
 
@@ -28,5 +30,20 @@ func TestWhatTheSecretSays(t *testing.T) {
 	}
 	if Settling(secret) == before {
 		t.Error("another content is waited for like the former one")
+	}
+}
+
+// Whoever makes a password makes one that a server takes which checks for kinds of letters: it is one beginning, of which two packages
+// have a copy, since one must not know the other.
+func TestPasswordsBeginAlike(t *testing.T) {
+	if mysql.PasswordPrefix != v1alpha1.PasswordPrefix {
+		t.Errorf("%q and %q", mysql.PasswordPrefix, v1alpha1.PasswordPrefix)
+	}
+	for what, password := range map[string]string{
+		"probe": mysql.ProbePassword("s"), "backup": mysql.BackupPassword("c"),
+	} {
+		if !strings.HasPrefix(password, v1alpha1.PasswordPrefix) {
+			t.Errorf("%s begins otherwise", what)
+		}
 	}
 }

@@ -112,6 +112,12 @@ func (w *world) fall(site, uid, live string) {
 	f.MysqlUp, f.Following, f.PodUID = false, false, uid
 	f.Keyring, f.ReportedAt = &wire.KeyringReport{Digest: wire.KeyringDigest([]byte(live))}, time.Now()
 	w.facts.Set(site, f)
+	w.silentSince(time.Now().Add(-scope.LostAfter), site, pod)
+}
+
+// silentSince has mysqld not start in the pod of a site since a moment.
+func (w *world) silentSince(began time.Time, site string, pod *corev1.Pod) {
+	w.r.base.Silences.Look(&scope.Scope{Key: scopetest.Key, Now: began, Pods: map[string]*corev1.Pod{site: pod}})
 }
 
 // I14: a mysqld that does not start in the pod of a rotation has its keyring there, and its data. Only a pod in which it

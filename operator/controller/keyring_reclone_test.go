@@ -138,6 +138,11 @@ func TestI14RecloneOfAStuckSiteIsRefused(t *testing.T) {
 		"the pod is young": {"c:confirm", func(w *world) {
 			w.remake("c", func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(time.Now().Add(-scope.LostAfter / 2)) })
 		}, "does not answer"},
+		"the operator's clock is ahead": {"c:confirm", func(w *world) {
+			w.remake("c", func(p *corev1.Pod) {
+				p.UID, p.CreationTimestamp = "young", metav1.NewTime(time.Now().Add(-scope.LostAfter))
+			})
+		}, "does not answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := sealedWorld(t)
@@ -220,7 +225,7 @@ func TestI14NeverOpens(t *testing.T) {
 			if tt.change != nil {
 				tt.change(pod, group)
 			}
-			s := &scope.Scope{Group: group, Now: time.Now(), Known: true, Pods: map[string]*corev1.Pod{"c": pod},
+			s := &scope.Scope{Group: group, Now: time.Now(), Known: true, Pods: map[string]*corev1.Pod{"c": pod}, SilentFor: map[string]time.Duration{"c": scope.LostAfter},
 				Deployments: map[string]*appsv1.Deployment{"c": {ObjectMeta: metav1.ObjectMeta{Annotations: hash}}}}
 			if got := scope.NeverOpens(s, "c"); got != tt.want {
 				t.Errorf("got %v", got)

@@ -69,10 +69,12 @@ func TestWhatAPodSaysOfItsKeyringI14(t *testing.T) {
 		change        func(*corev1.Pod)
 		facts         scope.SiteFacts
 		unknown       bool
+		seen          time.Duration
 		lost, silence bool
 	}{
 		"its mysqld ends at every start": {change: func(*corev1.Pod) {}, silence: true},
 		"a moment ago":                   {change: func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(now) }},
+		"seen for the first time":        {change: func(*corev1.Pod) {}, seen: time.Second},
 		"it is ready":                    {change: func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionTrue }},
 		"it answers":                     {change: func(*corev1.Pod) {}, facts: scope.SiteFacts{MysqlUp: true}},
 		"nobody has looked":              {change: func(*corev1.Pod) {}, unknown: true},
@@ -93,8 +95,12 @@ func TestWhatAPodSaysOfItsKeyringI14(t *testing.T) {
 			},
 		}
 		tt.change(pod)
+		if tt.seen == 0 {
+			tt.seen = scope.LostAfter
+		}
 		s := &scope.Scope{
 			Group: scopetest.Group(scopetest.Running), Now: now, Known: !tt.unknown, Pods: map[string]*corev1.Pod{"c": pod},
+			SilentFor: map[string]time.Duration{"c": tt.seen},
 			Deployments: map[string]*appsv1.Deployment{"c": {ObjectMeta: metav1.ObjectMeta{
 				Annotations: map[string]string{v1alpha1.AnnotationSpecHash: "h"},
 			}}},

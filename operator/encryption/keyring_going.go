@@ -84,10 +84,21 @@ func (r *Encryption) AwaitEscrow(ctx context.Context, group *v1alpha1.MysqlFailo
 		for _, site := range scope.Sorted(alone) {
 			r.leaveBehind(s, site, alone[site])
 		}
+		if err != nil {
+			r.Say(s, "", eventKeyringLeftBehind, fmt.Sprintf("Nobody could see within %s which keyrings are in escrow, and the pods go: what is on a "+
+				"volume that stays may be readable by nobody (%v)", escrowPatience(group), err))
+		}
 		return false, nil // whatever is wrong, also with the look itself
 	}
-	if err != nil || len(alone) == 0 || r.RefusesSecrets(ctx, group) {
+	if err != nil {
+		if r.Changed(s.Key, string(eventDeletionWaits.Reason), lookFails) {
+			r.Recorder.Emit(group, nil, eventDeletionWaits, "The volumes stay, and nobody can see which keyrings are in escrow: the deletion waits until %s "+
+				"at the latest (%v)", s.Now.Add(left).UTC().Format(time.RFC3339), err)
+		}
 		return false, err
+	}
+	if len(alone) == 0 || r.RefusesSecrets(ctx, group) {
+		return false, nil
 	}
 	r.Port.Ensure(s.Key)
 	names := strings.Join(scope.Sorted(alone), ", ")
@@ -129,6 +140,9 @@ func (r *Encryption) RefusesSecrets(ctx context.Context, group *v1alpha1.MysqlFa
 	err := r.Client.Create(ctx, probe, client.DryRunAll, client.FieldOwner(v1alpha1.ManagerController))
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err)
 }
+
+// lookFails stands for the sites that nobody could look at.
+const lookFails = "the look fails"
 
 // waitForKeyrings names how long a group that is being deleted has been kept.
 const waitForKeyrings = "keyrings"

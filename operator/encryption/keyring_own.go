@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/apply"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/render"
@@ -72,7 +73,8 @@ func (r *Encryption) own(ctx context.Context, group *v1alpha1.MysqlFailoverGroup
 }
 
 // completeRestored does the rest for a Secret that a person restored and left without labels: the digest of its content is
-// the one in status, so it is what was lost.
+// the one in status, so it is what was lost. It is read once, and completed only if it is still what was read: what a person
+// puts in its place meanwhile may be another keyring, and once it is immutable they cannot correct it.
 func (r *Encryption) completeRestored(ctx context.Context, s *scope.Scope, site keyring.Site, listed []metav1.PartialObjectMetadata) error {
 	st := site.Status
 	for i := range listed {
@@ -83,13 +85,12 @@ func (r *Encryption) completeRestored(ctx context.Context, s *scope.Scope, site 
 	if st.KeyringSecret == "" || st.KeyringDigest == "" {
 		return nil
 	}
-	digest, err := r.Escrow.Digest(ctx, s.Key.Namespace, st.KeyringSecret)
-	if err != nil || digest != st.KeyringDigest {
-		return err // what has another content is left to the person who put it there
-	}
 	secret := &corev1.Secret{}
 	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.Key.Namespace, Name: st.KeyringSecret}, secret); err != nil {
 		return client.IgnoreNotFound(err)
+	}
+	if wire.KeyringDigest(secret.Data[v1alpha1.KeyringKey]) != st.KeyringDigest {
+		return nil // what has another content is left to the person who put it there
 	}
 	before := secret.DeepCopy()
 	if secret.Labels == nil {
@@ -103,11 +104,11 @@ func (r *Encryption) completeRestored(ctx context.Context, s *scope.Scope, site 
 	if secret.Annotations == nil {
 		secret.Annotations = map[string]string{}
 	}
-	secret.Annotations[v1alpha1.AnnotationKeyringDigest] = digest
+	secret.Annotations[v1alpha1.AnnotationKeyringDigest] = st.KeyringDigest
 	secret.Immutable = new(true)
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, secret, patch, client.FieldOwner(v1alpha1.ManagerController)); err != nil {
-		return fmt.Errorf("complete %s: %w", secret.Name, client.IgnoreNotFound(err))
+	if err := client.IgnoreNotFound(r.Client.Patch(ctx, secret, patch, client.FieldOwner(v1alpha1.ManagerController))); err != nil {
+		return fmt.Errorf("complete %s: %w", secret.Name, err)
 	}
 	return nil
 }

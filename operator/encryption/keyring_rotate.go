@@ -91,7 +91,11 @@ func (p rotator) rotate(ctx context.Context, t rotationTask) error {
 	if err := keys.BeginWindow(ctx); err != nil {
 		return err
 	}
-	err = keys.RotateMasterKeys(ctx)
+	if p.work.HalfRotated(t.key) {
+		err = keys.RotateBinaryLogKey(ctx)
+	} else {
+		err = keys.RotateMasterKeys(ctx)
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), work.LookTimeout)
 	defer cancel()
 	// A window that stays open is fenced by the sidecar once its deadline is over.

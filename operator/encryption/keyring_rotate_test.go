@@ -174,6 +174,35 @@ func TestFailedRotationClosesTheWindowAndIsTriedAgain(t *testing.T) {
 	})
 }
 
+// Each rotation of InnoDB's key leaves one more in the keyring: once it was rotated only the rest is tried again, in that pod.
+func TestOnlyTheRestOfARotationIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl, r := rotating(t)
+		defer pl.end(t)
+		b := pl.servers["10.0.0.1:33062"]
+		try := func(comes error, want ...string) {
+			t.Helper()
+			b.OnRotate, b.Calls = func() error { return comes }, nil
+			r.begin(scopetest.Group(), "b")
+			<-pl.ended
+			time.Sleep(time.Hour)
+			if diff := cmp.Diff(append(append([]string{"begin window"}, want...), "end window"), b.Calls); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+		}
+		try(errors.New("no answer"), "rotate")
+		try(fmt.Errorf("rotate: %w", mysql.ErrHalfRotated), "rotate")
+		try(errors.New("no answer"), "rotate the rest")
+		try(fmt.Errorf("rotate: %w: %w", mysql.ErrHalfRotated, mysql.ErrLocked), "rotate the rest")
+		// Another pod has none of the new keys.
+		pl.fact("b", func(f *scope.SiteFacts) { f.PodUID = "the next one" })
+		try(fmt.Errorf("rotate: %w", mysql.ErrHalfRotated), "rotate")
+		try(nil, "rotate the rest")
+		pl.work.EndRotation(scope.SiteKey{Group: scopetest.Key, Site: "b"})
+		try(nil, "rotate")
+	})
+}
+
 // A backup or DDL that stands in the way is no failure.
 func TestLockedRotationIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -63,7 +63,7 @@ func (s *Store) authenticate(ctx context.Context, push wire.KeyringEscrow, token
 	err := s.live.Get(ctx, key, secret)
 	// Forbidden is a namespace that this operator does not look after.
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
-		return fmt.Errorf("read escrow token: %w", err)
+		return fmt.Errorf("%w: %w", wire.ErrTokenUnread, err)
 	}
 	want := secret.Data[v1alpha1.KeyringTokenKey]
 	// Two groups can have the same name for it: group a with site b-c, and group a-b with site c.

@@ -269,6 +269,29 @@ func TestHowCloseATargetIs(t *testing.T) {
 	}
 }
 
+// TestByWhatATargetIsBehind: at each bound. What its numbers do not tell is not claimed.
+func TestByWhatATargetIsBehind(t *testing.T) {
+	lag := func(seconds float64) *float64 { return &seconds }
+	a := factstest.Seen("a", "A:1-1000", 4)
+	for name, tc := range map[string]struct {
+		has, want string
+		lag       *float64
+	}{
+		"few, for long":         {"A:1-980", "what it applies is probably one", lag(0.51)},
+		"few, not for long":     {"A:1-980", "", lag(0.5)},
+		"not so few":            {"A:1-979", "", lag(60)},
+		"many":                  {"A:1-499", "either one large transaction", lag(0)},
+		"not so many":           {"A:1-500", "", lag(60)},
+		"how long is not known": {"A:1-499", "", nil},
+	} {
+		b := factstest.Seen("b", tc.has, 4)
+		b.MySQL.LagSeconds = tc.lag
+		if got := promotion.LagCause(a, b); !strings.HasPrefix(got, tc.want) || (got == "") != (tc.want == "") {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
 // TestWhatMayPass: the refusals that the next poll may not have any more.
 func TestWhatMayPass(t *testing.T) {
 	for why, want := range map[Reason]bool{v1alpha1.ReasonNotFit: true, v1alpha1.ReasonNotHealthy: true, v1alpha1.ReasonNotReplicating: true, v1alpha1.ReasonCloneInProgress: true, v1alpha1.ReasonForeignWriter: true,

@@ -90,6 +90,10 @@ func TestAPlannedFailoverThatWaits(t *testing.T) {
 		if got.Phase != tc.phase || got.Reason != tc.reason {
 			t.Errorf("%s: %s %s: %s", name, got.Phase, got.Reason, d.Message)
 		}
+		if lags := got.Phase == v1alpha1.PlannedRefused && got.Reason == v1alpha1.ReasonTargetLags; lags &&
+			(!strings.Contains(got.Message, "; what it applies is probably one") || len(got.Remedies) != 4 || !strings.Contains(got.Remedies[0].Command, "mysql GROUP b")) {
+			t.Errorf("%s: %s %+v", name, got.Message, got.Remedies)
+		}
 		if _, moves := d.Effects[0].(Handover); moves != (tc.phase == v1alpha1.PlannedMoving) || moves && len(d.Effects) != 1 {
 			t.Errorf("%s: %v", name, d.Effects)
 		}

@@ -130,8 +130,11 @@ func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
 	}
 	if !near {
 		if s.Now.Sub(p.StartedAt) > s.Policy.PlannedLagTimeout {
-			return d.end(p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonTargetLags, "nothing was changed: %s %s, and did not catch up within plannedLagTimeout %s",
-				p.To, distance, s.Policy.PlannedLagTimeout).advise(remedy.WaitAndAsk(s.Group, "watch it catch up", p.To)...)
+			words := fmt.Sprintf("nothing was changed: %s %s, and did not catch up within plannedLagTimeout %s", p.To, distance, s.Policy.PlannedLagTimeout)
+			if cause := promotion.LagCause(a, target); cause != "" {
+				words += "; " + cause
+			}
+			return d.end(p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonTargetLags, "%s", words).advise(remedy.CatchUp(s.Group, p.To)...)
 		}
 		if p.Phase == "" {
 			p.Phase, p.Reason, p.Message = v1alpha1.PlannedWaiting, v1alpha1.ReasonTargetLags, p.To+" catches up; nothing was changed yet"

@@ -23,8 +23,9 @@ var eventFailoverForced = events.Warning(v1alpha1.ReasonFailoverForced, "Failove
 
 // answerer answers the requests that people make of the failover of a group, and takes them off.
 type answerer struct {
-	m   *Monitor
-	log *slog.Logger
+	m    *Monitor
+	log  *slog.Logger
+	told *groupevents.Told
 }
 
 // answered is a request with its answer.
@@ -56,7 +57,7 @@ func (r answerer) answer(ctx context.Context, group *v1alpha1.MysqlFailoverGroup
 // answerPlanned answers the requests about a planned failover, unless it is not known what is durable.
 func (l *loop) answerPlanned(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) {
 	if l.loaded {
-		answerer{l.m, l.log}.planned(ctx, group, l.durable.Planned)
+		answerer{l.m, l.log, &l.told}.planned(ctx, group, l.durable.Planned)
 	}
 }
 
@@ -98,12 +99,14 @@ func (r answerer) order(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 	if q.Value == "" || d.Topology != failover.TopologyHealthy {
 		return
 	}
-	a := answered{q, request.Refused(v1alpha1.AnswerActiveSiteOpen, d.Status.ActiveSite+" accepts writes")}
+	why := fmt.Sprintf("%s accepts writes, so nothing is to be lost (move the role without loss: kubectl mfg failover %s --to %s -n %s)",
+		d.Status.ActiveSite, group.Name, groupevents.Shortened(q.Value), group.Namespace)
+	a, event := answered{q, request.Refused(v1alpha1.AnswerActiveSiteOpen, why)}, groupevents.RefusalOf(q.Kind)
 	if q.Value == d.Status.ActiveSite {
-		a.Answer = request.Done(fmt.Sprintf("%s is active under epoch %d", q.Value, d.Status.Epoch))
+		a.Answer, event = request.Done(fmt.Sprintf("%s is active under epoch %d", q.Value, d.Status.Epoch)), eventFailoverForced
 	}
-	if r.answer(ctx, group, a) {
-		r.m.Events.Emit(group, groupevents.SiteObject(group, d.Status.ActiveSite), eventFailoverForced, "%s", a)
+	if r.answer(ctx, group, a) && r.told.First(q.Kind, q.ID+" "+q.Value) {
+		r.m.Events.Emit(group, groupevents.SiteObject(group, d.Status.ActiveSite), event, "%s", a)
 	}
 }
 
@@ -134,23 +137,20 @@ func meaningless(group *v1alpha1.MysqlFailoverGroup) (all []answered) {
 	case is:
 		reason, why = v1alpha1.AnswerNotCandidate, "is dr-only (make it a primary-candidate first, if that is what is wanted)"
 	}
-	why = fmt.Sprintf("%s %s; those that may take over are %s", shortened(q.Value), why, strings.Join(able, ", "))
+	why = fmt.Sprintf("%s %s; those that may take over are %s", groupevents.Shortened(q.Value), why, strings.Join(able, ", "))
 	return append(all, answered{q, request.Refused(reason, why)})
-}
-
-// shortened keeps a name that a person wrote from filling a message.
-func shortened(name string) string {
-	if len(name) > 64 {
-		return strings.ToValidUTF8(name[:64], "") + "..."
-	}
-	return name
 }
 
 // senseless takes such requests off the group, and says why.
 func (r answerer) senseless(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) {
+	for _, kind := range []v1alpha1.RequestKind{v1alpha1.RequestPlannedFailover, v1alpha1.RequestForceFailover} {
+		if _, asked := request.Of(group, kind); !asked {
+			r.told.Gone(kind)
+		}
+	}
 	for _, a := range meaningless(group) {
-		if r.answer(ctx, group, a) {
-			r.m.Events.Emit(group, nil, groupevents.EventPlannedRefused, "%s", a)
+		if r.answer(ctx, group, a) && r.told.First(a.Kind, a.ID+" "+a.Value) {
+			r.m.Events.Emit(group, nil, groupevents.RefusalOf(a.Kind), "%s", a)
 		}
 	}
 }

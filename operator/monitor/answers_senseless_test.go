@@ -4,11 +4,13 @@ package monitor
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 )
 
 // A request that names no site, or orders one to take over that never can, is answered like any other, and what else the annotations say stays.
@@ -38,7 +40,24 @@ func TestARequestWithoutASiteIsAnswered(t *testing.T) {
 		}
 		l := testLoop(t, &pushes{}, nil)
 		l.m.Client = groupAPI(t, group)
-		answerer{l.m, l.log}.senseless(t.Context(), group)
+		said := &spoken{}
+		l.m.Events = events.NewRecorder(said)
+		for range 2 { // the group may be seen as it was before the answer
+			answerer{l.m, l.log, &l.told}.senseless(t.Context(), group)
+		}
+		reason := v1alpha1.ReasonForceFailoverRefused
+		switch {
+		case name == "planned":
+			reason = v1alpha1.ReasonPlannedFailoverRefused
+		case tc.answers == "":
+			reason = ""
+		}
+		if name != "both" {
+			_, why, _ := strings.Cut(tc.answers, "Refused")
+			said.want(t, name, reason, why)
+		} else if len(*said) != 2 {
+			t.Errorf("%s: said %q", name, *said)
+		}
 		if answers, left := answersOf(t, l); answers != tc.answers || !maps.Equal(left, tc.left) {
 			t.Errorf("%s: %q, want %q; left %v", name, answers, tc.answers, left)
 		}
@@ -58,5 +77,22 @@ func TestAnEmptyAnnotationIsSeen(t *testing.T) {
 	}
 	if policy(&v1alpha1.MysqlFailoverGroup{}).AbortPlanned {
 		t.Error("what nobody asked for is given up")
+	}
+}
+
+// The same order given again is another one, and is told of again.
+func TestAnOrderThatIsGivenAgainIsToldOfAgain(t *testing.T) {
+	l, said := testLoop(t, &pushes{}, nil), &spoken{}
+	l.m.Events = events.NewRecorder(said)
+	for i, annotations := range []map[string]string{{v1alpha1.AnnotationForceFailover: "north"}, nil, {v1alpha1.AnnotationForceFailover: "north"}} {
+		group := &v1alpha1.MysqlFailoverGroup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", Annotations: annotations},
+			Spec:       v1alpha1.MysqlFailoverGroupSpec{Sites: []v1alpha1.Site{{Name: "east"}}},
+		}
+		l.m.Client = groupAPI(t, group)
+		answerer{l.m, l.log, &l.told}.senseless(t.Context(), group)
+		if want := i/2 + 1; len(*said) != want {
+			t.Errorf("look %d: said %q, want %d", i, *said, want)
+		}
 	}
 }

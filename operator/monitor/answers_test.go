@@ -23,6 +23,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/report/events"
 )
 
 // groupAPI is an API server with one group.
@@ -109,20 +110,44 @@ func TestAnOrderIsAnswered(t *testing.T) {
 		topology failover.Topology
 		answers  string
 		left     map[string]string
+		said     v1alpha1.Reason
 	}{
-		"carried out":         {"west", failover.TopologyHealthy, "ForceFailover 1 west: Done (Completed): west is active under epoch 8", nil},
-		"nothing to override": {"east", failover.TopologyHealthy, "ForceFailover 1 east: Refused (ActiveSiteOpen): west accepts writes", nil},
-		"not yet":             {"west", failover.TopologyActiveDown, "", map[string]string{order: "west", id: "1"}},
-		"names no site":       {"", failover.TopologyHealthy, "", map[string]string{order: "", id: "1"}},
+		"carried out": {"west", failover.TopologyHealthy, "ForceFailover 1 west: Done (Completed): west is active under epoch 8", nil, v1alpha1.ReasonFailoverForced},
+		"nothing to override": {"east", failover.TopologyHealthy, "ForceFailover 1 east: Refused (ActiveSiteOpen): west accepts writes, so nothing is to be lost " +
+			"(move the role without loss: kubectl mfg failover orders --to east -n shop)", nil, v1alpha1.ReasonForceFailoverRefused},
+		"not yet":       {"west", failover.TopologyActiveDown, "", map[string]string{order: "west", id: "1"}, ""},
+		"names no site": {"", failover.TopologyHealthy, "", map[string]string{order: "", id: "1"}, ""},
 	} {
 		group := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", Annotations: map[string]string{order: tc.value, id: "1"}}}
 		l := testLoop(t, &pushes{}, nil)
 		l.m.Client = groupAPI(t, group)
-		answerer{l.m, l.log}.order(t.Context(), group, failover.Decision{Topology: tc.topology, Status: failover.Durable{ActiveSite: "west", Epoch: 8}})
+		said := &spoken{}
+		l.m.Events = events.NewRecorder(said)
+		for range 2 { // the group may be seen as it was before the answer
+			answerer{l.m, l.log, &l.told}.order(t.Context(), group, failover.Decision{Topology: tc.topology, Status: failover.Durable{ActiveSite: "west", Epoch: 8}})
+		}
+		said.want(t, name, tc.said, "=")
 		answers, left := answersOf(t, l)
 		if answers != tc.answers || !maps.Equal(left, tc.left) {
 			t.Errorf("%s: %q, want %q; left %v", name, answers, tc.answers, left)
 		}
+	}
+}
+
+// spoken keeps events.
+type spoken []string
+
+func (s *spoken) Eventf(_, _ runtime.Object, kind, reason, _, note string, args ...any) {
+	*s = append(*s, kind+" "+reason+": "+fmt.Sprintf(note, args...))
+}
+
+// want is one warning of a reason that has some words in it; none without a reason.
+func (s *spoken) want(t *testing.T, name string, reason v1alpha1.Reason, words string) {
+	t.Helper()
+	switch {
+	case reason == "" && len(*s) == 0:
+	case reason == "", len(*s) != 1, !strings.HasPrefix((*s)[0], "Warning "+string(reason)+": "), !strings.Contains((*s)[0], words):
+		t.Errorf("%s: said %q, want %s with %q once", name, *s, reason, words)
 	}
 }
 

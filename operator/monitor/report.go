@@ -50,7 +50,7 @@ func (l *loop) report(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s
 		l.told.Tell(groupevents.To(l.m.Events, group), d) // what could not be persisted did not happen
 	}
 	l.countLosses(ctx, group)
-	requests := answerer{l.m, l.log}
+	requests := answerer{l.m, l.log, &l.told}
 	requests.order(ctx, group, d)
 	requests.senseless(ctx, group)
 	l.answerPlanned(ctx, group)

@@ -156,6 +156,21 @@ func IsClose(a, target facts.Site) (bool, string) {
 	return lag <= closeLag && count <= closeCount, fmt.Sprintf("is %d transactions (%.1f s) behind", count, lag)
 }
 
+// LagCause says by what a replica that is not close is behind, as far as its numbers tell; empty if they tell nothing. A replica commits in the
+// order of the active site: behind one long transaction, or DDL, all others wait, and DDL takes as long there as it took on the active site.
+func LagCause(a, target facts.Site) string {
+	count, lag := a.MySQL.Executed.Subtract(target.MySQL.Executed).Count(), target.MySQL.LagSeconds
+	switch {
+	case lag == nil:
+		return ""
+	case count <= handCount && *lag > closeLag:
+		return "what it applies is probably one large transaction or DDL (ALTER TABLE), which takes as long there as it did on " + a.Name
+	case count > closeCount:
+		return "either one large transaction or DDL (ALTER TABLE) holds up those behind it, or " + a.Name + " commits faster than they are applied there"
+	}
+	return ""
+}
+
 // AtHand is true if a replica needs so little more that applying it takes no time that a client would notice.
 func AtHand(a, target facts.Site) bool {
 	count := a.MySQL.Executed.Subtract(target.MySQL.Executed).Count()

@@ -64,6 +64,14 @@ func WaitAndAsk(g facts.Group, text, to string) []facts.Remedy {
 	return []facts.Remedy{New(text, g.Command("status", "", "-w")), New("then", MoveTo(g, to))}
 }
 
+// CatchUp is what to do about a replica that is too far behind for a planned failover.
+func CatchUp(g facts.Group, to string) []facts.Remedy {
+	return append([]facts.Remedy{
+		New("see what it applies: a statement that runs for long is what the others wait for", g.Command("mysql", to, "-e 'SHOW PROCESSLIST'")),
+		Advice("wait until that is done, and make no DDL on a large table right before a move; for a longer wait set spec.failover.plannedLagTimeout"),
+	}, WaitAndAsk(g, "watch it catch up", to)...)
+}
+
 // NotEscrowed is what to do about a keyring that is not in escrow: its sidecar hands it over.
 var NotEscrowed = Advice("wait: its sidecar hands the keyring over; status.sites[].keyring says why if it does not")
 

@@ -42,6 +42,8 @@ var harmful = map[string]string{
 	"enable-activate-all-roles-on-login":      "1",
 	"default-password-lifetime":               "1",
 	"log_raw":                                 "ON",
+	// Without its component a server knows nothing of it, and starts because of the prefix.
+	"loose_connection-control-failed-connections-threshold": "1",
 }
 
 // A real mysqld neither takes capitals nor the beginning of a name: with one it does not start at all. So nothing of that kind may

@@ -89,7 +89,7 @@ var passedIndex, refusedIndex = indexOf(passed), indexOf(refused)
 
 var passed = []Category{
 	category("connections", "how many connect, and how long they may take", `
-		back_log connect_timeout connection_control_* connection_memory_chunk_size connection_memory_limit connection_memory_status_limit
+		back_log connect_timeout connection_memory_chunk_size connection_memory_limit connection_memory_status_limit
 		disconnect_on_expired_password global_connection_memory_limit global_connection_memory_status_limit global_connection_memory_tracking
 		host_cache_size interactive_timeout lock_wait_timeout max_connect_errors max_connections max_prepared_stmt_count max_user_connections
 		max_write_lock_count net_buffer_length net_read_timeout net_retry_count net_write_timeout slow_launch_time ssl_session_cache_mode

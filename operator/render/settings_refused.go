@@ -24,6 +24,9 @@ var refused = []Category{
 	category("locks the operator's own accounts out",
 		"passwords of the operator, the sidecar and replication would end or have to be changed, and the operator could not fence or promote", `
 		caching_sha2_password_digest_rounds caching_sha2_password_enforce_storage_format default_password_lifetime`),
+	category("delays the operator's own accounts",
+		"a stranger who tries wrong passwords in their names would have every login of theirs wait, and nobody could watch, fence or follow in time", `
+		component_connection_control* connection_control_*`),
 	category("shows secrets", "passwords would stand in a log, in a dump of memory or in an answer", `
 		core_file log_raw show_replica_auth_info show_slave_auth_info report_password report_user`),
 	category("weakens TLS", "certificates, ciphers and what is checked are spec.tls alone", `

@@ -74,7 +74,7 @@ func TestEveryOptionOfMySQLHasACategory(t *testing.T) {
 func TestPassedSettingsExist(t *testing.T) {
 	known := options(t)
 	// Of components and plugins, which are not in every image.
-	foreign := []string{"validate_password.", "connection_control_", "thread_pool_"}
+	foreign := []string{"validate_password.", "thread_pool_"}
 	for name := range names(render.Passed()) {
 		if strings.HasSuffix(name, "*") || slices.ContainsFunc(foreign, func(p string) bool { return strings.HasPrefix(name, p) }) {
 			continue
@@ -147,6 +147,21 @@ func TestSpellingsAreOneSetting(t *testing.T) {
 				t.Errorf("%s is refused, and with %s it is passed on: %s", option, how, by(option))
 			}
 		}
+	}
+}
+
+// I21: logins of the operator, the sidecar and the replicas are delayed by nothing that a stranger does in their names.
+func TestNothingDelaysTheLoginsOfTheOperatorI21(t *testing.T) {
+	for _, key := range []string{
+		"connection_control_failed_connections_threshold", "Connection-Control-Min-Connection-Delay", "loose_connection_control_max_connection_delay",
+		"component_connection_control.failed_connections_threshold", "connection_control_exempt_unknown_users",
+	} {
+		if got := render.IgnoredKeys(input(conf(key, "1"))); len(got) != 1 || !strings.HasPrefix(got[0].Why, "delays") {
+			t.Errorf("I21: %s: %+v", key, got)
+		}
+	}
+	if got := render.IgnoredKeys(input(conf("connection_memory_limit", "2097152"))); len(got) != 0 {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -25,6 +25,8 @@ type Base struct {
 	Recorder *events.Recorder
 	// Waits is for how long something has been waited for.
 	Waits Waits
+	// Silences is for how long mysqld has not started in the pods of sites.
+	Silences Silences
 
 	mu sync.Mutex
 	// said holds the last text of each event that is emitted on change only.
@@ -34,6 +36,7 @@ type Base struct {
 // Forget drops what is kept about a group that is gone.
 func (b *Base) Forget(key types.NamespacedName) {
 	b.Waits.forget(key)
+	b.Silences.forget(key)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.said, key)

@@ -39,6 +39,8 @@ type Scope struct {
 	Known       bool
 	Deployments map[string]*appsv1.Deployment
 	Pods        map[string]*corev1.Pod
+	// SilentFor is for how long this process has seen that mysqld does not start in the pod of a site.
+	SilentFor map[string]time.Duration
 
 	// TLSReady is false while the pods have to wait for the group's certificate.
 	TLSReady bool

@@ -54,6 +54,8 @@ type Escrow struct {
 	limits escrowLimits
 	door   *door.Door
 
+	said quiet
+
 	mu sync.Mutex
 	// places are the pushes that are on their way, oldest first, and from how many of them each address has.
 	places []*place
@@ -115,21 +117,38 @@ func (e *Escrow) push(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), e.limits.put)
 	defer cancel()
 	stored, err := e.keeper.Put(ctx, push, token)
-	who := []any{"namespace", push.Namespace, "group", push.Group, "site", push.Site}
 	if err == nil {
-		e.log.Info("took keyring into escrow", append(who, "version", stored.Version, "digest", stored.Digest)...)
+		e.log.Info("took keyring into escrow", "namespace", push.Namespace, "group", push.Group, "site", push.Site,
+			"version", stored.Version, "digest", stored.Digest)
 		escrowPushes.WithLabelValues(escrowStored).Inc()
 		answer(w, http.StatusOK, stored)
 		return
 	}
-	switch refusal := e.refuse(w, err); refusal.outcome {
-	case escrowUnauthorized:
-		// Whoever has no token chooses these names: they must not fill the log.
-		e.log.Debug("refused keyring", "from", r.RemoteAddr, "reason", refusal.reason)
-	case escrowFailed:
-		e.log.Error("take keyring into escrow", append(who, "err", err)...)
+	e.tell(e.refuse(w, err), push, r.RemoteAddr)
+}
+
+// tell has the log say why a push was refused. Everybody who reaches the port can push, so a line of the same kind comes once in
+// a while, and the metric counts them all.
+func (e *Escrow) tell(refused refusal, push wire.KeyringEscrow, from string) {
+	level, text := slog.LevelWarn, "refused keyring"
+	words := []any{"from", from, "reason", refused.reason}
+	about := ""
+	switch {
+	case refused.outcome == escrowUnauthorized:
+		e.log.Debug(text, words...)
+		return
+	case errors.Is(refused.err, wire.ErrTokenUnread):
+		// Perhaps a stranger, who chose the names: one line for all of them, without any.
+		text, words = "escrow tokens cannot be read, and keyrings are refused", append(words, "err", refused.err)
 	default:
-		e.log.Warn("refused keyring", append(who, "reason", refusal.reason)...)
+		about = strings.Join([]string{refused.outcome, push.Namespace, push.Group, push.Site}, "/")
+		words = append(words, "namespace", push.Namespace, "group", push.Group, "site", push.Site)
+		if refused.outcome == escrowFailed {
+			level, text, words = slog.LevelError, "take keyring into escrow", append(words, "err", refused.err)
+		}
+	}
+	if unsaid, now := e.said.again(about, time.Now()); now {
+		e.log.Log(context.Background(), level, text, append(words, "unsaid", unsaid)...)
 	}
 }
 
@@ -178,7 +197,7 @@ func readPush(w http.ResponseWriter, r *http.Request) (wire.KeyringEscrow, error
 	return push, nil
 }
 
-// refusal is how an error is answered.
+// refusal is how an error is answered; err has the text, but of a failure, which the log alone tells.
 type refusal struct {
 	err     error
 	code    int
@@ -203,16 +222,17 @@ var refusals = []refusal{
 
 // refuse answers an error and counts it. Of an error that is none of the refusals nothing is told: the log has it.
 func (e *Escrow) refuse(w http.ResponseWriter, err error) refusal {
-	as := refusal{errors.New("the keyring could not be stored"), http.StatusInternalServerError, wire.ReasonInternal, escrowFailed}
+	as := refusal{err, http.StatusInternalServerError, wire.ReasonInternal, escrowFailed}
+	text := "the keyring could not be stored"
 	for _, known := range refusals {
 		if errors.Is(err, known.err) {
-			as = known
+			as, text = known, known.err.Error()
 		}
 	}
 	if as.code == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	escrowPushes.WithLabelValues(as.outcome).Inc()
-	refuse(w, as.code, as.reason, as.err.Error())
+	refuse(w, as.code, as.reason, text)
 	return as
 }

@@ -44,6 +44,7 @@ type Recipient interface {
 type Rotator interface {
 	BeginWindow(ctx context.Context) error
 	RotateMasterKeys(ctx context.Context) error
+	RotateBinaryLogKey(ctx context.Context) error
 	EndWindow(ctx context.Context) error
 }
 

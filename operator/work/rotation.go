@@ -4,9 +4,11 @@ package work
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/failover"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/scope"
@@ -19,9 +21,11 @@ const PurposeRotation = failover.WorkRotation
 type rotation struct {
 	cancel context.CancelFunc
 	// pod is the one in which it runs, or ran.
-	pod       string
-	window    bool
-	done      bool
+	pod    string
+	window bool
+	done   bool
+	// half is true once InnoDB's key was rotated in that pod, and that of the binary logs was not.
+	half      bool
 	trouble   string
 	failures  int
 	notBefore time.Time
@@ -69,6 +73,7 @@ func (w *Register) Rotation(key scope.SiteKey, pod string) keyring.Job {
 func (w *Register) FinishRotation(key scope.SiteKey, err error) {
 	w.changeRotation(key, func(o *rotation) {
 		o.cancel, o.window, o.done, o.trouble = nil, false, err == nil, ""
+		o.half = o.half || errors.Is(err, mysql.ErrHalfRotated)
 		if err != nil {
 			o.trouble = err.Error()
 			o.failures++
@@ -119,5 +124,14 @@ func (w *Register) rotationWindows(group scope.SiteKey, now time.Time) []wire.Wi
 
 // OpenRotation makes known that the window of a rotation is to open, in a pod.
 func (w *Register) OpenRotation(key scope.SiteKey, pod string) {
-	w.changeRotation(key, func(o *rotation) { o.window, o.pod = true, pod })
+	w.changeRotation(key, func(o *rotation) { o.window, o.half, o.pod = true, o.half && o.pod == pod, pod })
+}
+
+// HalfRotated is true if an earlier try has given InnoDB a new key in the pod that is known of the rotation, and the binary logs none:
+// each rotation adds a key, so only the rest is to be rotated. Who does not know rotates both.
+func (w *Register) HalfRotated(key scope.SiteKey) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o := w.rotations[key]
+	return o != nil && o.half
 }

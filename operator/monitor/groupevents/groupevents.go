@@ -43,8 +43,26 @@ var (
 	eventPlannedWaiting     = events.Normal(v1alpha1.ReasonPlannedFailoverWaiting, "Wait")
 )
 
-// EventPlannedRefused is emitted too by who refuses a request that names nothing.
-var EventPlannedRefused = events.Warning(v1alpha1.ReasonPlannedFailoverRefused, "Refuse")
+var (
+	eventPlannedRefused = events.Warning(v1alpha1.ReasonPlannedFailoverRefused, "Refuse")
+	eventForceRefused   = events.Warning(v1alpha1.ReasonForceFailoverRefused, "Refuse")
+)
+
+// RefusalOf is the event of a request for a failover that is refused.
+func RefusalOf(kind v1alpha1.RequestKind) events.Event {
+	if kind == v1alpha1.RequestForceFailover {
+		return eventForceRefused
+	}
+	return eventPlannedRefused
+}
+
+// Shortened keeps a name that a person wrote from filling a message.
+func Shortened(name string) string {
+	if len(name) > 64 {
+		return strings.ToValidUTF8(name[:64], "") + "..."
+	}
+	return name
+}
 
 // Told is what was told last, so that each event is emitted on change and nothing twice. Key is that of the group; the zero value of
 // everything else is ready to use.
@@ -61,7 +79,24 @@ type Told struct {
 	unwritable string
 	// rows is what was said last of each site's rows outside InnoDB.
 	rows map[string]v1alpha1.Reason
+	// answered is the request of each kind that was answered last, while it still stands on the group that is read.
+	answered map[v1alpha1.RequestKind]string
 }
+
+// First is true the first time that a request is answered. It is seen again for as long as the group is read as it was before.
+func (k *Told) First(kind v1alpha1.RequestKind, request string) bool {
+	if before, known := k.answered[kind]; known && before == request {
+		return false
+	}
+	if k.answered == nil {
+		k.answered = map[v1alpha1.RequestKind]string{}
+	}
+	k.answered[kind] = request
+	return true
+}
+
+// Gone notes that no request of a kind stands: the next one is another, also with the same words.
+func (k *Told) Gone(kind v1alpha1.RequestKind) { delete(k.answered, kind) }
 
 // Emit emits an event about a site of the group; about the group if the site is empty.
 type Emit func(site string, e events.Event, format string, args ...any)
@@ -250,7 +285,7 @@ func (k *Told) plannedEvents(emit Emit, d failover.Decision) {
 	}
 	switch p.Phase {
 	case v1alpha1.PlannedRefused:
-		emit(p.To, EventPlannedRefused, "to %s: %s", p.To, p.Message)
+		emit(p.To, eventPlannedRefused, "to %s: %s", p.To, p.Message)
 	case v1alpha1.PlannedReverted, v1alpha1.PlannedAborted:
 		emit(p.To, eventPlannedReverted, "to %s: %s", p.To, p.Message)
 	case v1alpha1.PlannedWaiting:
