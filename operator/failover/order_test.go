@@ -28,6 +28,20 @@ func TestOneLostAnswerTakesNoOrderBack(t *testing.T) {
 	}
 }
 
+// TestAnOrderIsNotKeptFromWhatWasAcceptedI10: c, which was replaced, has more, and b was ordered all the same. What b still receives is waited for, and
+// not that somebody brings back what c has.
+func TestAnOrderIsNotKeptFromWhatWasAcceptedI10(t *testing.T) {
+	for order, want := range map[string]Reason{"b": v1alpha1.ReasonDrainingRelayLog, "": v1alpha1.ReasonMissingTransactions} {
+		s := factstest.Between(v1alpha1.FailoverForced, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-12", 4))
+		factstest.Silence(&s.Sites[0])
+		s.Status.Records = []v1alpha1.FailoverRecord{{From: "c", To: "x", ToExecuted: factstest.Set("A:1-12").String()}}
+		s.Sites[1].MySQL.ReplicaHost, s.Sites[1].MySQL.ReceiverStopped, s.Policy.ForceTo = "a", false, order
+		if d := Decide(s, Memory{}); d.Reason != want {
+			t.Errorf("I10: ordered %q: %s %s: %s", order, d.Verdict, d.Reason, d.Message)
+		}
+	}
+}
+
 // TestWhereAnOrderGoes: to a site that can be promoted, and to no other than the one that it names.
 func TestWhereAnOrderGoes(t *testing.T) {
 	s := factstest.Between(v1alpha1.FailoverEmergency, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-9", 4))
