@@ -65,7 +65,7 @@ var layout = map[string]rule{
 	"operator/lineage":                {pure: true, own: []string{"operator/facts", "api/v1alpha1", "internal/gtid"}},
 	"operator/memory":                 {pure: true, own: []string{"operator/facts", "operator/gate", "operator/lineage", "api/v1alpha1", "api/wire", "internal/gtid"}},
 	"operator/promotion":              {pure: true, own: []string{"operator/facts", "operator/lineage", "operator/memory", "operator/remedy", "api/v1alpha1", "api/wire", "internal/gtid"}},
-	"operator/views":                  {pure: true, own: []string{"operator/facts", "operator/lineage", "operator/memory", "operator/promotion", "operator/remedy", "api/v1alpha1", "api/wire", "internal/gtid"}},
+	"operator/views":                  {pure: true, own: []string{"operator/facts", "operator/memory", "operator/promotion", "operator/remedy", "api/v1alpha1", "api/wire", "internal/gtid"}},
 	"operator/failover":               {pure: true, own: []string{"operator/facts", "operator/gate", "operator/lineage", "operator/memory", "operator/promotion", "operator/remedy", "operator/views", "api/v1alpha1", "api/wire", "internal/gtid"}},
 	"operator/explain":                {pure: true, own: []string{"operator/facts", "operator/failover", "operator/memory", "operator/promotion", "operator/remedy", "api/v1alpha1", "api/wire", "internal/gtid"}},
 	"operator/backup":                 {pure: true, own: []string{"api/v1alpha1"}},

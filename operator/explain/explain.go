@@ -24,7 +24,7 @@ type Explanation = wire.Explanation
 // on its own, so that a person sees also what would stand in the way next.
 func Explain(s facts.Snapshot, m facts.Memory, d failover.Decision) Explanation {
 	s, _ = memory.WithRuns(memory.OnKnownVolumes(memory.Believed(s), m), m)
-	x := explained{s: s, m: d.Memory, d: d}
+	x := explained{s: promotion.WithOrder(s), m: d.Memory, d: d}
 	x.active, _ = s.Site(s.Status.ActiveSite)
 	x.best, x.found = promotion.Choose(s, x.m, s.Status.ActiveSite)
 	e := Explanation{
@@ -88,7 +88,7 @@ func (x explained) ordered() []wire.ExplainedRule {
 	switch {
 	case to == "":
 		return nil
-	case !promotion.Ordered(x.s):
+	case x.s.Order.To == "":
 		return []wire.ExplainedRule{{Name: promotion.RuleOrder, Verdict: wire.RuleOpen, Input: to + " was ordered and cannot be promoted at all"}}
 	case x.active.Writable():
 		return []wire.ExplainedRule{{Name: promotion.RuleOrder, Verdict: wire.RuleOpen, Input: to + " was ordered; refused while " + x.active.Name + " accepts writes"}}
@@ -101,7 +101,7 @@ func (x explained) seen() []wire.ExplainedRule {
 	a, rules := x.active, []wire.ExplainedRule{x.acceptsWrites()}
 	down := x.s.Now.Sub(memory.OrNow(x.m.Of(a.Name).DownSince, x.s.Now))
 	silent := x.m.Of(x.s.Status.ActiveSite).SilentPolls
-	if a.Writable() || promotion.Ordered(x.s) && x.s.Policy.ForceTo != x.s.Status.ActiveSite {
+	if a.Writable() || x.s.Order.Elsewhere(x.s.Status.ActiveSite) {
 		return rules // all below is asked only of an active site that does not accept writes and is not overruled
 	}
 	switch {

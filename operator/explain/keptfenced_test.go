@@ -55,5 +55,13 @@ func TestAPersonIsToldWhatTheyKeepFencedI29(t *testing.T) {
 		if !found {
 			t.Errorf("%s: no rule %s: %+v", name, tc.rule, e.Rules)
 		}
+		for _, r := range e.Rules {
+			if strings.Contains(wire.InWords(r.Remedies), "fence off GROUP "+tc.s.Sites[1-tc.kept].Name) {
+				t.Errorf("%s: the other one is told to be kept fenced too: %+v", name, r)
+			}
+			if at := tc.s.Sites[tc.kept]; r.Name == promotion.RuleActiveReturned && r.Input != at.Name+" "+promotion.IsKeptFenced(tc.s, facts.Memory{}, at) {
+				t.Errorf("%s: what was looked at is not what is told: %s", name, r.Input)
+			}
+		}
 	}
 }

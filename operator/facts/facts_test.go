@@ -209,3 +209,15 @@ func TestAMemoryIsNotChangedBehindItsReader(t *testing.T) {
 		t.Errorf("the new one: %+v %+v %+v", now.Of("a"), now.Of("b"), now.Of("c"))
 	}
 }
+
+// TestAnOrderGoesElsewhere: only if there is one that can be followed, and to another site.
+func TestAnOrderGoesElsewhere(t *testing.T) {
+	for _, tc := range []struct {
+		to, site string
+		want     bool
+	}{{"b", "a", true}, {"a", "a", false}, {"", "a", false}, {"", "", false}, {"b", "", true}} {
+		if got := (Order{To: tc.to, Accepted: true}).Elsewhere(tc.site); got != tc.want {
+			t.Errorf("to %q, away from %q: %t", tc.to, tc.site, got)
+		}
+	}
+}

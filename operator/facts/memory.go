@@ -44,6 +44,8 @@ type SiteMemory struct {
 	// the active site's own transactions than that one says it has executed, in an unbroken row of polls in which both could be compared.
 	Diverged   gtid.Set
 	AheadSince time.Time
+	// Unsettled is true while what the site alone has, which was replaced as the active one, is not known. It is found out in each poll.
+	Unsettled bool
 	// UUID is the last known server UUID.
 	UUID string
 	// OtherVolume is true if the site was last seen on another volume than the one that holds its data.

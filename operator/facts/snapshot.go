@@ -74,6 +74,8 @@ type Snapshot struct {
 	Policy Policy
 	Status Durable
 	Sites  []Site
+	// Order is how the order of a person stands; Decide and Explain fill it in.
+	Order Order
 	// LeaderSince is when this process became the leader. What an earlier leader answered is not known, so it counts as
 	// if it had answered everybody just then.
 	LeaderSince time.Time
@@ -91,6 +93,18 @@ type Snapshot struct {
 	Nodes     map[string]Node
 	EndedPods map[string]bool
 }
+
+// Order is a person's order to promote a site although writes may be lost, as it stands in one decision.
+type Order struct {
+	// To is the site that it names; empty if there is none, or if not even an order promotes that site: it moves nothing then.
+	To string
+	// Accepted is true if it names the target of the change under way, whatever keeps that from being promoted now: one lost answer does not
+	// take back that a person accepted what the target lacks.
+	Accepted bool
+}
+
+// Elsewhere is true if the role is ordered to another site than that one.
+func (o Order) Elsewhere(site string) bool { return o.To != "" && o.To != site }
 
 // Durable is the part of the group's status that decisions rest on. It is persisted before any effect.
 type Durable struct {

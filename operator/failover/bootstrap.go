@@ -59,7 +59,7 @@ func bootstrap(s Snapshot, d Decision) Decision {
 	highest, unseen := int64(0), int64(0)
 	for _, site := range s.Sites {
 		if site.Role == v1alpha1.PrimaryCandidate && !site.Removed && !(site.Sidecar.Answered && site.MySQL.Direct) {
-			if unseen = memory.UnseenEpochs; !promotion.Ordered(s) {
+			if unseen = memory.UnseenEpochs; s.Order.To == "" {
 				return awaitCandidate(s, d, site)
 			}
 		}
@@ -75,9 +75,8 @@ func bootstrap(s Snapshot, d Decision) Decision {
 		}
 		return d.say(TopologyUninitialised, VerdictBlocked, v1alpha1.ReasonNoFitCandidate, "the group has no primary-candidate on the volume that holds its data; bring one back on that volume, or make another site a primary-candidate in spec.sites")
 	}
-	if promotion.Ordered(s) {
-		best.Site, _ = s.Site(s.Policy.ForceTo)
-		best.All = best.Site.All()
+	if to, ordered := s.Site(s.Order.To); ordered {
+		best = promotion.Candidate{Site: to, All: to.All()}
 	}
 	if stops, why := lacksSome(s, d, best); stops {
 		return why
@@ -110,8 +109,7 @@ func mayBeFirst(s Snapshot, site Site) bool {
 // lacksSome stops a bootstrap if a site that answers holds what the best candidate lacks: transactions, or rows that none of them tells of (I7). With an order a person has chosen.
 func lacksSome(s Snapshot, d Decision, best promotion.Candidate) (bool, Decision) {
 	for _, site := range s.Sites {
-		diverged := !d.Memory.Of(site.Name).Diverged.IsEmpty()
-		if promotion.Ordered(s) || diverged || site.Removed || site.OtherVolume {
+		if s.Order.To != "" || !d.Memory.Of(site.Name).Diverged.IsEmpty() || site.Removed || site.OtherVolume {
 			continue
 		}
 		var reason Reason

@@ -54,7 +54,7 @@ func TestWhoIsUnsettledI10(t *testing.T) {
 	} {
 		s := factstest.World(tc.status, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-9", 4))
 		s.Status.Records = tc.records
-		if got := lineage.Unsettled(s, Memory{Sites: map[string]*SiteMemory{"b": {UUID: "b"}}}, "b"); got != tc.want {
+		if got := marked(s, Memory{Sites: map[string]*SiteMemory{"b": {UUID: "b"}}}).Of("b").Unsettled; got != tc.want {
 			t.Errorf("I10: %s: unsettled %t", name, got)
 		}
 	}

@@ -49,7 +49,7 @@ func TestTheFirstActiveSiteI7I12(t *testing.T) {
 		s := factstest.World(Durable{}, factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-10", 4))
 		m := Memory{}
 		tc.change(&s, &m, &s.Sites[0], &s.Sites[1])
-		d := bootstrap(s, Decision{Status: s.Status, Memory: m, Hold: true})
+		d := bootstrap(promotion.WithOrder(s), Decision{Status: s.Status, Memory: m, Hold: true})
 		if d.Verdict != tc.verdict || d.Status.ActiveSite != tc.to {
 			t.Errorf("I7, I12: %s: %s of %q: %s", name, d.Verdict, d.Status.ActiveSite, d.Message)
 			continue
@@ -116,7 +116,7 @@ func TestWhoFollowsI10(t *testing.T) {
 		}
 	}
 	s := factstest.World(Durable{Epoch: 4, ActiveSite: "a", Records: []v1alpha1.FailoverRecord{{From: "b", To: "a"}}}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
-	if shouldFollow(s, Memory{}, s.Sites[1], s.Sites[0]) {
+	if shouldFollow(s, marked(s, Memory{}), s.Sites[1], s.Sites[0]) {
 		t.Error("I10: it was replaced, and was not compared yet")
 	}
 }
@@ -162,7 +162,7 @@ func TestWhatIsDoneAroundAHealthySite(t *testing.T) {
 		a.MySQL.SuperReadOnly, a.MySQL.ReadOnly = false, false
 		s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, a, factstest.Seen("b", "A:1-9", 4))
 		tc.change(&s, &s.Sites[1])
-		d := healthy(s, Decision{Status: s.Status, Memory: Memory{}}, s.Sites[0])
+		d := healthy(s, Decision{Status: s.Status, Memory: marked(s, Memory{})}, s.Sites[0])
 		fences := slices.ContainsFunc(d.Effects, func(e Effect) bool { x, is := e.(Announce); return is && slices.Equal(x.Fence, []string{"b"}) })
 		drained := slices.ContainsFunc(d.Effects, func(e Effect) bool { x, is := e.(Drain); return is && x.Site == "b" })
 		if fences != tc.fences || drained != tc.drained {
@@ -241,7 +241,7 @@ func TestWhoIsDueByOrder(t *testing.T) {
 		tc.change(&s, &s.Sites[1])
 		begun := Decision{Status: s.Status, Memory: Memory{Sites: map[string]*SiteMemory{"a": {Executed: factstest.Set("A:1-9")}}}}
 		begun.Status.Records = []v1alpha1.FailoverRecord{{Epoch: 5}, {Epoch: 4}} // of the change that this one would end
-		d := due(s, begun, TopologyActiveSilent, tc.why)
+		d := due(promotion.WithOrder(s), begun, TopologyActiveSilent, tc.why)
 		if d.Verdict != tc.want {
 			t.Errorf("%s: %s %s: %s", name, d.Verdict, d.Reason, d.Message)
 		}

@@ -40,7 +40,7 @@ func TestWhoReturnsWholeI7I10(t *testing.T) {
 	} {
 		s, m := factstest.Between(v1alpha1.FailoverEmergency, factstest.Seen("a", "A:1-11", 4), factstest.Seen("b", "A:1-9", 4)), Memory{}
 		tc.change(&s, &m, &s.Sites[0])
-		target := s.Sites[1]
+		s, target := promotion.WithOrder(s), s.Sites[1]
 		if _, got := returnedWhole(s, m, target); got != tc.want {
 			t.Errorf("I7, I10: %s: %t", name, got)
 		}
@@ -132,7 +132,7 @@ func TestWhatATargetFetchesI7I8(t *testing.T) {
 		s := factstest.Between(v1alpha1.FailoverEmergency, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-12", 4))
 		factstest.Silence(&s.Sites[0])
 		tc.change(&s, &s.Sites[1], &s.Sites[2])
-		d, waits := drained(s, Decision{Status: s.Status, Memory: Memory{DrainSince: s.Now}}, s.Sites[1])
+		d, waits := drained(s, Decision{Status: s.Status, Memory: marked(s, Memory{DrainSince: s.Now})}, s.Sites[1])
 		if waits != tc.waits || strings.TrimPrefix(follow(d), "from ") != tc.from || (follow(d) != "") != (tc.from != "") || d.Verdict != tc.verdict {
 			t.Errorf("I7, I8: %s: waits %t for %q: %s %s", name, waits, follow(d), d.Verdict, d.Message)
 		}
@@ -158,7 +158,7 @@ func TestAnOrderGoesPastABrokenApplierI8(t *testing.T) {
 		s.Sites[1].MySQL.Retrieved = factstest.Set("A:10")
 		since := s.Now.Add(-s.Policy.DrainTimeout - 1)
 		tc.change(&s, &s.Sites[1], &since)
-		if _, waits := drained(s, Decision{Status: s.Status, Memory: Memory{DrainSince: since}}, s.Sites[1]); waits != tc.waits {
+		if _, waits := drained(promotion.WithOrder(s), Decision{Status: s.Status, Memory: Memory{DrainSince: since}}, s.Sites[1]); waits != tc.waits {
 			t.Errorf("I8: %s: waits %t", name, waits)
 		}
 	}
@@ -268,7 +268,7 @@ func TestWhatIsLeftBehindIsToldG1(t *testing.T) {
 		if tc.ordered {
 			s.Policy.ForceTo = "b"
 		}
-		got := pass(s, Decision{Status: s.Status}, s.Sites[0], Gate{Passed: true, Evidence: []string{"it"}}).Status.Transition
+		got := pass(promotion.WithOrder(s), Decision{Status: s.Status}, s.Sites[0], Gate{Passed: true, Evidence: []string{"it"}}).Status.Transition
 		if !got.FromExecuted.Equal(tc.lost) || (len(got.Evidence) == 2) != tc.told {
 			t.Errorf("G1: %s: %s %v", name, got.FromExecuted, got.Evidence)
 		}
@@ -308,7 +308,7 @@ func TestWhatIsDoneAboutATargetThatIsOpenedI7I12(t *testing.T) {
 		s.Status.Transition.Step, s.Status.Transition.GatePassedAt, s.Status.Transition.ToExecuted = v1alpha1.TransitionOpening, s.Now, factstest.Set("A:1-9")
 		m := Memory{Sites: map[string]*SiteMemory{"b": {Executed: factstest.Set("A:1-5")}}}
 		tc.change(&s, &m, &s.Sites[1])
-		d := opening(s, Decision{Status: s.Status, Memory: m, Hold: true})
+		d := opening(promotion.WithOrder(s), Decision{Status: s.Status, Memory: m, Hold: true})
 		if d.Reason != tc.want {
 			t.Errorf("I7, I12: %s: %s: %s", name, d.Reason, d.Message)
 		}
@@ -340,7 +340,7 @@ func TestWhatIsDoneBeforeASiteIsOpenedI8(t *testing.T) {
 	} {
 		s := factstest.Between(v1alpha1.FailoverEmergency, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
 		tc.change(&s, &s.Sites[1])
-		if got := toOpen(s, s.Sites[1]); !slices.Equal(got, tc.want) {
+		if got := toOpen(promotion.WithOrder(s), s.Sites[1]); !slices.Equal(got, tc.want) {
 			t.Errorf("I8: %s: %v", name, got)
 		}
 	}
@@ -353,7 +353,7 @@ func TestWhatIsRecordedG1(t *testing.T) {
 		s.Now = factstest.Start.Add(3 * time.Second)
 		s.Status.Records = []v1alpha1.FailoverRecord{{Epoch: 2}}
 		change(&s)
-		return complete(s, Decision{Status: s.Status}).Status
+		return complete(promotion.WithOrder(s), Decision{Status: s.Status}).Status
 	}
 	moving := func(s *Snapshot) {
 		s.Status.Transition.Kind = v1alpha1.FailoverPlanned
@@ -504,20 +504,20 @@ func TestWhenAGateIsGonePastG3(t *testing.T) {
 		s.Status.Transition.FromExecuted = factstest.Set("A:1-12")
 		m := Memory{Sites: map[string]*SiteMemory{"a": {Ack: &Ack{Epoch: 4, Fenced: true}}, "b": {Ack: &Ack{Epoch: 4, Fenced: true}}, "c": {Ack: &Ack{Epoch: 4, Fenced: true}}}, DrainSince: s.Now}
 		tc.change(&s, &m)
-		if d := fencing(s, Decision{Status: s.Status, Memory: m, Hold: true}); d.Reason != tc.want {
+		if d := fencing(promotion.WithOrder(s), Decision{Status: s.Status, Memory: m, Hold: true}); d.Reason != tc.want {
 			t.Errorf("G3: %s: %s: %s", name, d.Reason, d.Message)
 		}
 	}
 	s := factstest.Between(v1alpha1.FailoverEmergency)
 	s.Policy.ForceTo = "b"
-	if !promotion.Forced(s) {
+	if !promotion.WithOrder(s).Order.Accepted {
 		t.Error("an order for the target is none")
 	}
-	if s.Status.Transition = nil; promotion.Forced(s) {
+	if s.Status.Transition = nil; promotion.WithOrder(s).Order.Accepted {
 		t.Error("an order for the target of nothing")
 	}
 	s.Policy.ForceTo, s.Status.Transition = "", &Transition{}
-	if promotion.Forced(s) {
+	if promotion.WithOrder(s).Order.Accepted {
 		t.Error("nobody orders nobody")
 	}
 	for _, tc := range []struct {

@@ -15,6 +15,7 @@ import (
 // Decide answers what to do about one snapshot.
 func Decide(s Snapshot, old Memory) Decision {
 	s, known := memory.WithRuns(memory.OnKnownVolumes(memory.Believed(s), old), old)
+	s = promotion.WithOrder(s)
 	d := Decision{Status: s.Status, Memory: memory.Remember(s, old), Hold: true}
 	d.Memory.Runs = known
 	writer, behind := BehindTheSites(s)
@@ -86,7 +87,7 @@ func steady(s Snapshot, d Decision, old Memory) Decision {
 			d.Hold = true // somebody opened it by hand: its sidecar closes it, and must not open it again on this look (I12)
 		}
 		return plan(s, healthy(s, d, a), a)
-	case promotion.Ordered(s) && s.Policy.ForceTo != s.Status.ActiveSite:
+	case s.Order.Elsewhere(s.Status.ActiveSite):
 		return due(s, d, TopologyActiveDown, v1alpha1.ReasonForced)
 	case a.Sidecar.Answered && a.SQLAnswers():
 		return returned(s, d, a, old)

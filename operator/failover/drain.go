@@ -29,14 +29,14 @@ func drained(s Snapshot, d Decision, target Site) (Decision, bool) {
 		lacks, where = lineage.Obtainable(s, d.Memory, target)
 	}
 	left := target.MySQL.Retrieved.Subtract(target.MySQL.Executed)
-	if promotion.Forced(s) {
+	if s.Order.Accepted {
 		lacks = gtid.Set{} // accepted by a person; what the site itself has received is applied all the same
 	}
 	receiving := target.MySQL.ReplicaHost != "" && !target.MySQL.ReceiverStopped
 	if lacks.IsEmpty() && left.IsEmpty() && !receiving {
 		return d, false
 	}
-	if left.IsEmpty() && !lacks.IsEmpty() && lineage.Unsettled(s, d.Memory, where) {
+	if left.IsEmpty() && !lacks.IsEmpty() && d.Memory.Of(where).Unsettled {
 		// It may be fetched from nobody: with what is good, what was written off would come too (I10).
 		return d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonMissingTransactions, "%s lacks %s, which only %s has, together with what may have been written off; bring back %s; %s",
 			target.Name, lacks, where, s.Status.Transition.From, promotion.HowToOrder(target.Name)).then(Announce{Fence: fenceTargets(s.Status.Transition)}), true
@@ -52,7 +52,7 @@ func drained(s Snapshot, d Decision, target Site) (Decision, bool) {
 		message = fmt.Sprintf("%s lacks %s and fetches it from %s", target.Name, lacks, where)
 	}
 	d = d.then(Announce{Fence: fenceTargets(s.Status.Transition)}).then(effects...).within(s.Policy.PollInterval / 8)
-	if late(s, d.Memory.DrainSince) && promotion.Forced(s) && !receiving {
+	if late(s, d.Memory.DrainSince) && s.Order.Accepted && !receiving {
 		return d, false // a person ordered it, and what is left cannot be applied
 	}
 	if next, found := unbroken(s, d.Memory, target); found && late(s, d.Memory.DrainSince) {

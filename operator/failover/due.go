@@ -12,11 +12,11 @@ import (
 
 // due begins an emergency failover unless something forbids it; then it says what, and the next poll asks again.
 func due(s Snapshot, d Decision, seen Topology, why Reason) Decision {
-	forced := why == v1alpha1.ReasonForced
+	forced, kind := why == v1alpha1.ReasonForced, v1alpha1.FailoverEmergency
 	best, found := promotion.Choose(s, d.Memory, s.Status.ActiveSite)
 	if forced {
-		target, known := s.Site(s.Policy.ForceTo)
-		best, found = promotion.Candidate{Site: target, All: target.All()}, known && promotion.Forcible(s, target)
+		target, known := s.Site(s.Order.To)
+		best, found, kind = promotion.Candidate{Site: target, All: target.All()}, known, v1alpha1.FailoverForced
 	}
 	ask := promotion.Ask(s, d.Memory, best, found)
 	if no := promotion.FirstAgainst(promotion.Permissions, ask); no.Reason != "" && !(forced && found) {
@@ -30,10 +30,6 @@ func due(s Snapshot, d Decision, seen Topology, why Reason) Decision {
 			return d.within(s.Policy.PollInterval / 4)
 		}
 		return d
-	}
-	kind := v1alpha1.FailoverEmergency
-	if forced {
-		kind = v1alpha1.FailoverForced
 	}
 	d = d.begin(s, kind, best.Site.Name, why)
 	return d.say(seen, VerdictFailover, why, "failover %s -> %s under epoch %d", s.Status.ActiveSite, best.Site.Name, d.Status.Epoch)

@@ -12,6 +12,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/facts/factstest"
 	"github.com/mysql-mfg/mfg/operator/gate"
+	"github.com/mysql-mfg/mfg/operator/promotion"
 )
 
 // TestWhatARecordSaysOfEachProofI1: each proof of the gate has its own words; only an order is called one.
@@ -71,7 +72,7 @@ func TestTheEndOfAChangeNotesItsEpochI28(t *testing.T) {
 		t1.Step, t1.GatePassedAt, t1.ToExecuted = v1alpha1.TransitionOpening, factstest.Start.Add(time.Second), factstest.Set("A:1-9")
 		s.Status.Epochs = slices.Concat(tc.noted, []v1alpha1.EpochRecord{{Epoch: 3, Site: "a"}})
 		s.Sites[1].MySQL.ServerUUID = "v"
-		d := complete(s, Decision{Status: s.Status})
+		d := complete(promotion.WithOrder(s), Decision{Status: s.Status})
 		if len(d.Status.Epochs) != 2 || d.Status.Epochs[1].Epoch != 3 {
 			t.Errorf("I28: %s: %+v", name, d.Status.Epochs)
 			continue

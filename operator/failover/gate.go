@@ -11,7 +11,6 @@ import (
 	"github.com/mysql-mfg/mfg/operator/facts"
 	"github.com/mysql-mfg/mfg/operator/gate"
 	"github.com/mysql-mfg/mfg/operator/memory"
-	"github.com/mysql-mfg/mfg/operator/promotion"
 )
 
 // Gate is the answer of the promotion gate to the transition under way, in words for people: may the target be opened now?
@@ -37,7 +36,7 @@ func AskGate(s Snapshot, m Memory) Gate {
 // questionOf is what the gate is asked. It is the only place that says which facts a proof rests on.
 func questionOf(s Snapshot, m Memory) gate.Question {
 	t := s.Status.Transition
-	q := gate.Question{Now: s.Now, Epoch: s.Status.Epoch, Target: t.To, Ordered: promotion.Forced(s), Sites: make([]gate.Site, len(s.Sites))}
+	q := gate.Question{Now: s.Now, Epoch: s.Status.Epoch, Target: t.To, Ordered: s.Order.Accepted, Sites: make([]gate.Site, len(s.Sites))}
 	for i, site := range s.Sites {
 		q.Sites[i] = witness(s, m, site)
 	}

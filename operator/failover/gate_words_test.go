@@ -2,7 +2,10 @@
 
 package failover
 
-import "github.com/mysql-mfg/mfg/operator/gate"
+import (
+	"github.com/mysql-mfg/mfg/operator/gate"
+	"github.com/mysql-mfg/mfg/operator/promotion"
+)
 
 // asked is what the gate is asked of a site that loses the role.
 func asked(s Snapshot, m Memory, x string) gate.Question {
@@ -11,7 +14,7 @@ func asked(s Snapshot, m Memory, x string) gate.Question {
 		t = *s.Status.Transition
 	}
 	t.From, s.Status.Transition = x, &t
-	return questionOf(s, m)
+	return questionOf(promotion.WithOrder(s), m)
 }
 
 // fenceProof is the gate's proof that a site accepts no commits, in words.

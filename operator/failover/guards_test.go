@@ -18,6 +18,12 @@ import (
 // Each guard by itself, with all others content: what `make sim-mutants` takes away is missed here, also where in a
 // simulated world another guard would have stopped the same harm.
 
+// marked is a memory that says who is unsettled, as that of every decision does.
+func marked(s Snapshot, m Memory) Memory {
+	lineage.MarkUnsettled(s, &m)
+	return m
+}
+
 // TestEachGuardAloneMakesUnfit covers I1, I6, I8, I10, I12, I16 and I29: every guard of the chain is safe alone.
 func TestEachGuardAloneMakesUnfit(t *testing.T) {
 	replaced := v1alpha1.FailoverRecord{Epoch: 3, From: "b", To: "a", FromServerUUID: "b"}
@@ -40,7 +46,7 @@ func TestEachGuardAloneMakesUnfit(t *testing.T) {
 	} {
 		s, m := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4)), Memory{}
 		change(&s, &m, &s.Sites[1])
-		if _, found := promotion.Choose(s, m, "a"); found != (name == "") {
+		if _, found := promotion.Choose(s, marked(s, m), "a"); found != (name == "") {
 			t.Errorf("%s: b is a candidate: %t", name, found)
 		}
 	}
@@ -52,11 +58,11 @@ func TestWhoeverWasActiveAgainIsSettled(t *testing.T) {
 		{Epoch: 5, From: "b", To: "a", LossExact: true}, {Epoch: 4, From: "a", To: "b", FromServerUUID: "a"},
 	}}, factstest.Seen("a", "A:1-9", 5), factstest.Seen("b", "A:1-9", 5))
 	s.Status.ActiveSite = "c" // neither is judged as the active site
-	if lineage.Unsettled(s, Memory{}, "a") {
+	if marked(s, Memory{}).Of("a").Unsettled {
 		t.Error("a was opened again since it was replaced, and is still called unsettled")
 	}
 	s.Status.Records = s.Status.Records[1:]
-	if !lineage.Unsettled(s, Memory{}, "a") {
+	if !marked(s, Memory{}).Of("a").Unsettled {
 		t.Error("I10: a was replaced and not compared, and is called settled")
 	}
 }
@@ -279,7 +285,7 @@ func TestWhoIsAttachedI10(t *testing.T) {
 	} {
 		s, m := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-8", 4)), Memory{}
 		change(&s, &m, &s.Sites[1])
-		if got := shouldFollow(s, m, s.Sites[1], s.Sites[0]); got != (name == "") {
+		if got := shouldFollow(s, marked(s, m), s.Sites[1], s.Sites[0]); got != (name == "") {
 			t.Errorf("I10: %s: attached %t", name, got)
 		}
 	}

@@ -22,7 +22,7 @@ func healthy(s Snapshot, d Decision, a Site) Decision {
 	}
 	d.Status.Records = lineage.SettleLoss(s, d.Memory, a)
 	for _, site := range s.Sites {
-		if lineage.Unsettled(s, d.Memory, site.Name) && site.MySQL.Direct && site.MySQL.ReplicaHost != "" && !site.MySQL.ReceiverStopped {
+		if d.Memory.Of(site.Name).Unsettled && site.MySQL.Direct && site.MySQL.ReplicaHost != "" && !site.MySQL.ReceiverStopped {
 			d = d.then(Drain{Site: site.Name}) // what it alone has can be counted only while nothing arrives
 		}
 		if shouldFollow(s, d.Memory, site, a) {
@@ -35,13 +35,11 @@ func healthy(s Snapshot, d Decision, a Site) Decision {
 
 // shouldFollow is true for a site that may be attached to the active site and is not.
 func shouldFollow(s Snapshot, m Memory, site, a Site) bool {
-	switch identity := lineage.IdentityOf(s, m, site); {
-	case site.Name == a.Name, site.Removed, site.Busy != "", identity == lineage.IdentityNone, identity == lineage.IdentityDiverged:
-		return false
+	switch {
+	case site.Name == a.Name, site.Removed, site.Busy != "", lineage.IdentityOf(s, m, site) != lineage.IdentityGroup:
+		return false // what an unsettled one alone has is counted first
 	case !site.MySQL.Direct, !a.MySQL.Direct, !site.Fenced():
 		return false // never CHANGE REPLICATION SOURCE on a site that might accept writes, or that was not compared
-	case identity == lineage.IdentityUnsettled:
-		return false // what it alone has is counted first
 	case !site.All().Subtract(a.MySQL.Executed).IsEmpty():
 		// Not comparable in this poll, or diverged: attaching would mix histories.
 		return site.MySQL.ReplicaOf == a.Name && site.MySQL.ReceiverStopped

@@ -46,8 +46,9 @@ func moving(s Snapshot, d Decision) Decision {
 		step, reason = fmt.Sprintf("%s lacks %s, which %s has", t.To, elsewhere, where), v1alpha1.ReasonMissingTransactions
 	}
 	if g := AskGate(s, d.Memory); step == "" && g.Passed {
-		moved := s
-		moved.Status.Transition = capture(t, captured)
+		moved, whole := s, *t
+		whole.FromExecuted = captured // all that the old active site holds
+		moved.Status.Transition = &whole
 		return pass(moved, d, target, g)
 	} else if step == "" {
 		step = fmt.Sprintf("the gate is closed (%s)", strings.Join(append(g.Blockers, g.Writer), " "))
@@ -59,13 +60,6 @@ func moving(s Snapshot, d Decision) Decision {
 			remedy.New("then", remedy.MoveTo(s.Group, t.To)))
 	}
 	return d.say(TopologyTransition, VerdictWait, reason, "%s", step).then(effect).within(time.Millisecond)
-}
-
-// capture returns the transition with all that the old active site holds.
-func capture(t *Transition, set gtid.Set) *Transition {
-	out := *t
-	out.FromExecuted = set
-	return &out
 }
 
 // capturedSet is all that the old active site holds, once nothing can be added (I13). Its sidecar reads the flags and the
@@ -121,11 +115,10 @@ func overtaken(s Snapshot, d Decision, from, target Site) (over Decision, dying,
 // lostBy names the rule by which an active site that is down would be replaced now, or "": the same as in steady.
 func lostBy(s Snapshot, m Memory, site Site) (Reason, string) {
 	down := s.Now.Sub(memory.OrNow(m.Of(site.Name).DownSince, s.Now))
-	polls := m.Of(site.Name).SilentPolls
 	switch {
 	case site.Sidecar.Answered && down >= s.Policy.CrashGrace:
 		return v1alpha1.ReasonActiveSiteDown, fmt.Sprintf("MySQL of %s went down", site.Name)
-	case !site.Sidecar.Answered && polls >= s.Policy.Threshold && down >= time.Duration(s.Policy.Threshold-1)*s.Policy.PollInterval:
+	case !site.Sidecar.Answered && memory.IsLongSilent(s, m, site.Name):
 		return v1alpha1.ReasonActiveSiteSilent, fmt.Sprintf("%s stopped answering", site.Name)
 	}
 	return "", ""

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/gate"
+	"github.com/mysql-mfg/mfg/operator/lineage"
 	"github.com/mysql-mfg/mfg/operator/memory"
 	"github.com/mysql-mfg/mfg/operator/promotion"
 )
@@ -22,16 +23,17 @@ func opening(s Snapshot, d Decision) Decision {
 	case target.Writable():
 		d.Hold = maySoonClose(s, d.Memory, target) // I16, I29: as in steady
 		return complete(s, d)
-	case promotion.Ordered(s) && s.Policy.ForceTo != t.To:
+	case s.Order.Elsewhere(t.To):
 		return due(s, d.closed(s), TopologyActiveReadOnly, v1alpha1.ReasonForced)
 	case target.Sidecar.Answered && target.MySQL.Direct && target.KeptFenced:
 		return keptFenced(s, d.closed(s), target) // since its gate was passed
 	case target.Sidecar.Answered && target.MySQL.Direct && (target.OtherVolume || !target.MySQL.Executed.Contains(t.ToExecuted)):
-		if promotion.Ordered(s) { // it is this site that was ordered
+		if s.Order.To != "" { // it is this site that was ordered
 			return accepted(s, d, target)
 		}
 		// What it had when its gate was passed is gone: opened now, it would be a copy from the past (I7, I12).
 		d.Memory.At(t.To).Executed = t.ToExecuted
+		lineage.MarkUnsettled(s, &d.Memory)
 		return due(s, d.closed(s), TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteBehind)
 	case target.Sidecar.Answered && target.MySQL.Direct:
 		if r, may := target.WritesBeside(target.Pod.UID); may {

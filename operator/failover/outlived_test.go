@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/operator/facts/factstest"
+	"github.com/mysql-mfg/mfg/operator/promotion"
 )
 
 // TestWhoOutlivedItsLeaseI4: a site that is seen to accept writes after its lease must have ended is fenced by nobody. One whose lease
@@ -110,7 +111,7 @@ func TestTimeProvesNothingOfWhoOutlivedItsLeaseI4(t *testing.T) {
 		s, m := cutOff()
 		s.Now = factstest.Start.Add(time.Minute)
 		tc.change(&s, &m)
-		if g := AskGate(s, m); g.Passed != tc.pass {
+		if g := AskGate(promotion.WithOrder(s), m); g.Passed != tc.pass {
 			t.Errorf("I4: %s: passed %t, want %t: %+v", name, g.Passed, tc.pass, g)
 		}
 	}

@@ -168,7 +168,7 @@ func TestALossThatCannotBeComparedIsNeverExact(t *testing.T) {
 	if r := d.Status.Records[0]; r.LossExact || r.LostTransactions != 5 {
 		t.Errorf("I10: the loss is called exact: %+v", r)
 	}
-	if lineage.Unsettled(s, d.Memory, "a") {
+	if marked(s, d.Memory).Of("a").Unsettled {
 		t.Error("a site that was cloned anew waits for a comparison for ever")
 	}
 }

@@ -80,7 +80,7 @@ func replacedOnce(exact bool) Snapshot {
 
 func TestAReplacedSiteThatHoldsLostTransactionsIsNoCandidateI10(t *testing.T) {
 	for _, exact := range []bool{false, true} {
-		if c, found := promotion.Choose(replacedOnce(exact), Memory{}, "b"); !found || c.Site.Name != "c" {
+		if c, found := promotion.Choose(replacedOnce(exact), marked(replacedOnce(exact), Memory{}), "b"); !found || c.Site.Name != "c" {
 			t.Errorf("I10: exact %t, and all else forgotten: %s is chosen", exact, c.Site.Name)
 		}
 	}
@@ -89,7 +89,7 @@ func TestAReplacedSiteThatHoldsLostTransactionsIsNoCandidateI10(t *testing.T) {
 func TestWhatAReplacedSiteHoldsForTheGroupIsMissedI7(t *testing.T) {
 	s := replacedOnce(false)
 	c, _ := s.Site("c")
-	lacks, where := lineage.Missing(s, Memory{}, c)
+	lacks, where := lineage.Missing(s, marked(s, Memory{}), c)
 	if where != "a" || !lacks.Equal(factstest.Set("A:8-9")) {
 		t.Errorf("I7: %s is missing, on %q; want A:8-9 on a, and not A:10-11, which were written off", lacks, where)
 	}
@@ -133,10 +133,10 @@ func TestTheServerOfANewVolumeIsNotRememberedI12(t *testing.T) {
 
 func TestWhatTheActiveSiteHasIsNotLostI10(t *testing.T) {
 	s := replacedOnce(true)
-	if !lineage.Unsettled(s, Memory{}, "a") {
+	if !marked(s, Memory{}).Of("a").Unsettled {
 		t.Error("I10: a holds what was lost and may be attached")
 	}
-	if lineage.Unsettled(s, Memory{Sites: map[string]*SiteMemory{"b": {Executed: factstest.Set("A:1-11")}}}, "a") {
+	if marked(s, Memory{Sites: map[string]*SiteMemory{"b": {Executed: factstest.Set("A:1-11")}}}).Of("a").Unsettled {
 		t.Error("a is kept out for transactions that the active site has")
 	}
 }

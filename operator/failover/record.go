@@ -11,13 +11,12 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/facts"
 	"github.com/mysql-mfg/mfg/operator/lineage"
-	"github.com/mysql-mfg/mfg/operator/promotion"
 )
 
 // complete records the change once the target was seen open.
 func complete(s Snapshot, d Decision) Decision {
 	t := *s.Status.Transition
-	if promotion.Forced(s) {
+	if s.Order.Accepted {
 		t.Kind = v1alpha1.FailoverForced
 	}
 	d.Status.Transition = nil

@@ -8,7 +8,6 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/facts/factstest"
-	"github.com/mysql-mfg/mfg/operator/lineage"
 )
 
 // TestWhichRecordsAreKeptI10: status keeps the last ten changes, and an older one only while it alone says of a site that it may have what
@@ -77,7 +76,7 @@ func TestASiteIsUnsettledHoweverLongItWasAwayI10(t *testing.T) {
 	if len(s.Status.Records) != recordsKept+1 {
 		t.Errorf("%d records are kept", len(s.Status.Records))
 	}
-	if !lineage.Unsettled(s, Memory{Sites: map[string]*SiteMemory{"c": {UUID: "c"}}}, "c") {
+	if !marked(s, Memory{Sites: map[string]*SiteMemory{"c": {UUID: "c"}}}).Of("c").Unsettled {
 		t.Error("I10: a site that was replaced and never compared comes back as a part of the history")
 	}
 }

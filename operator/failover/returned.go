@@ -16,7 +16,7 @@ func returned(s Snapshot, d Decision, a Site, old Memory) Decision {
 	if a.KeptFenced {
 		return keptFenced(s, d, a)
 	}
-	if promotion.Ordered(s) {
+	if s.Order.To != "" {
 		return reopened(s, d, a) // it is this site that was ordered: what it lacks was accepted, and all else is asked of every order
 	}
 	if lacks, where := lineage.Missing(s, d.Memory, a); !lacks.IsEmpty() {
@@ -25,8 +25,10 @@ func returned(s Snapshot, d Decision, a Site, old Memory) Decision {
 		return d
 	}
 	if known := old.Of(a.Name).Executed; !known.Subtract(a.MySQL.Executed).IsEmpty() || a.OtherVolume {
-		// What it had is gone: its volume was replaced or rolled back. Opened now, it would be a copy from the past.
+		// What it had is gone: its volume was replaced or rolled back. Opened now, it would be a copy from the past. A site
+		// that was replaced before is compared with what it had.
 		d.Memory.At(a.Name).Executed = known
+		lineage.MarkUnsettled(s, &d.Memory)
 		d = due(s, d, TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteBehind)
 		d.Message = fmt.Sprintf("%s %s: %s", a.Name, lostItself(a, known), d.Message)
 		return d
@@ -64,7 +66,7 @@ func reopened(s Snapshot, d Decision, a Site) Decision {
 	}
 	d.Hold = false
 	why, message := v1alpha1.ReasonReturnedWhole, fmt.Sprintf("%s is back and holds everything seen; it is opened again under epoch %d", a.Name, s.Status.Epoch)
-	if promotion.Ordered(s) {
+	if s.Order.To != "" {
 		why, message = v1alpha1.ReasonForced, fmt.Sprintf("a person ordered %s, and accepted what it lacks; it is opened again under epoch %d", a.Name, s.Status.Epoch)
 	}
 	d = d.say(TopologyActiveReadOnly, VerdictReopen, why, "%s", message)
@@ -107,7 +109,7 @@ func toOpen(s Snapshot, target Site) []Effect {
 	switch {
 	case target.MySQL.ReplicaHost == "":
 		return []Effect{Open{Site: target.Name}}
-	case !left.IsEmpty() && !promotion.Forced(s), !target.MySQL.ReceiverStopped:
+	case !left.IsEmpty() && !s.Order.Accepted, !target.MySQL.ReceiverStopped:
 		return []Effect{Drain{Site: target.Name}}
 	}
 	return []Effect{Detach{Site: target.Name}, Open{Site: target.Name}}

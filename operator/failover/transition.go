@@ -20,9 +20,9 @@ import (
 func fencing(s Snapshot, d Decision) Decision {
 	t := s.Status.Transition
 	target, _ := s.Site(t.To)
-	if promotion.Ordered(s) && s.Policy.ForceTo != t.To {
-		return d.retarget(s, s.Policy.ForceTo, v1alpha1.ReasonForced).say(TopologyTransition, VerdictFailover, v1alpha1.ReasonForced,
-			"a person ordered %s to take over and accepted the loss", s.Policy.ForceTo)
+	if s.Order.Elsewhere(t.To) {
+		return d.retarget(s, s.Order.To, v1alpha1.ReasonForced).say(TopologyTransition, VerdictFailover, v1alpha1.ReasonForced,
+			"a person ordered %s to take over and accepted the loss", s.Order.To)
 	}
 	if t.Moves() {
 		return moving(s, d)
@@ -145,7 +145,7 @@ func (c change) awaitBudget() (Decision, bool) {
 // once more before the target is opened: the relay log is applied now, and the target may be another.
 func OverBudgetOf(s Snapshot, m Memory) string {
 	t := s.Status.Transition
-	if target, _ := s.Site(t.To); t.Replaces() && !promotion.Forced(s) {
+	if target, _ := s.Site(t.To); t.Replaces() && !s.Order.Accepted {
 		return promotion.OverBudget(s, knownOf(t, s, m, target), target)
 	}
 	return ""
@@ -175,7 +175,7 @@ func returnedWhole(s Snapshot, m Memory, target Site) (Site, bool) {
 	t := s.Status.Transition
 	from, known := s.Site(t.From)
 	switch {
-	case !known || !t.Replaces() || promotion.Forced(s) || t.OverDisk():
+	case !known || !t.Replaces() || s.Order.Accepted || t.OverDisk():
 		return Site{}, false
 	case !from.Sidecar.Answered || !from.Sidecar.Report.FencedUnder(s.Status.Epoch) || !from.Fenced():
 		return Site{}, false
@@ -194,7 +194,7 @@ func returnedWhole(s Snapshot, m Memory, target Site) (Site, bool) {
 // targetUnfit names why the target cannot be opened. One that merely does not answer is waited for until the threshold,
 // or every lost packet would cost an epoch; patience is how much of that is left.
 func targetUnfit(s Snapshot, m Memory, target Site) (why promotion.Unfit, patience time.Duration) {
-	if why = promotion.UnfitOf(s, m, target); promotion.Forced(s) {
+	if why = promotion.UnfitOf(s, m, target); s.Order.Accepted {
 		why = promotion.UnfitByOrder(s, m, target)
 	}
 	if why.By != promotion.GuardSilent {
@@ -272,7 +272,7 @@ func pass(s Snapshot, d Decision, target Site, g Gate) Decision {
 	t := *s.Status.Transition
 	t.Step, t.GatePassedAt, t.Evidence, t.ToExecuted = v1alpha1.TransitionOpening, s.Now, g.Evidence, target.MySQL.Executed
 	if behind, where := lineage.LeftBehind(s, d.Memory, target); t.Change() != facts.ChangeFirst && !t.Moves() && !behind.IsEmpty() {
-		if !promotion.Forced(s) { // by order also what a site has of its own is left behind: that was never the old active site's
+		if !s.Order.Accepted { // by order also what a site has of its own is left behind: that was never the old active site's
 			t.FromExecuted = t.FromExecuted.Union(behind)
 		}
 		t.Evidence = append(slices.Clone(t.Evidence), fmt.Sprintf("left behind: %s, which %s has", behind, strings.Join(where, ", ")))

@@ -10,20 +10,25 @@ import (
 	"github.com/mysql-mfg/mfg/operator/facts"
 )
 
-// Unsettled is true while what a replaced active site alone holds is not known. While the role still moves away from a
-// site this says nothing: then it is the transition's From.
-func Unsettled(s facts.Snapshot, m facts.Memory, site string) bool {
-	if site == s.Status.ActiveSite || s.Status.Transition != nil && s.Status.Transition.From == site {
-		return false
+// MarkUnsettled finds out of every site whether it is unsettled, once what was seen of all is remembered. All else reads the mark, so one
+// decision has one answer.
+func MarkUnsettled(s facts.Snapshot, m *facts.Memory) {
+	for _, site := range s.Sites {
+		m.At(site.Name).Unsettled = unsettled(s, *m, site)
 	}
-	r, replaced := lastChange(s, site)
-	switch {
-	case !replaced:
+}
+
+// unsettled is true while what a replaced active site alone holds is not known. While the role still moves away from a
+// site this says nothing: then it is the transition's From.
+func unsettled(s facts.Snapshot, m facts.Memory, site facts.Site) bool {
+	r, replaced := lastChange(s, site.Name)
+	switch t := s.Status.Transition; {
+	case !replaced, site.Name == s.Status.ActiveSite, t != nil && t.From == site.Name:
 		return false
 	case r.LossExact:
 		return holdsLost(s, m, r, site)
 	}
-	return sameServer(r, m.Of(site).UUID)
+	return sameServer(r, m.Of(site.Name).UUID)
 }
 
 // lastChange is the newest change of the role that a site had a part in, and whether that took the role from it.
@@ -39,12 +44,11 @@ func lastChange(s facts.Snapshot, site string) (r v1alpha1.FailoverRecord, repla
 // holdsLost is true while a site still has transactions that its record calls lost, as far as can be seen. It says so also
 // while nobody is there to compare with, and after the operator has forgotten that the site had diverged (I9).
 // What the active site is known to have is not lost any more: a site that had it too may have become active since.
-func holdsLost(s facts.Snapshot, m facts.Memory, r v1alpha1.FailoverRecord, name string) bool {
+func holdsLost(s facts.Snapshot, m facts.Memory, r v1alpha1.FailoverRecord, site facts.Site) bool {
 	if r.LostTransactions == 0 {
 		return false
 	}
 	lost, err := gtid.Parse(r.LostSet)
-	site, _ := s.Site(name)
 	return err != nil || !site.All().Intersect(lost).Subtract(m.Of(s.Status.ActiveSite).Executed).IsEmpty()
 }
 
@@ -125,15 +129,15 @@ const (
 	IdentityGroup Identity = "Group"
 )
 
-// IdentityOf says it of one site. What is not known is never IdentityGroup: with such a site no channel is set up, and what it has
-// counts for nobody.
+// IdentityOf puts in order what is known of one site. What is not known is never IdentityGroup: with such a site no channel is set up, and
+// what it has counts for nobody.
 func IdentityOf(s facts.Snapshot, m facts.Memory, site facts.Site) Identity {
 	switch {
 	case IsNotProvisioned(s, m, site) != "":
 		return IdentityNone
 	case !m.Of(site.Name).Diverged.IsEmpty():
 		return IdentityDiverged
-	case Unsettled(s, m, site.Name):
+	case m.Of(site.Name).Unsettled:
 		return IdentityUnsettled
 	}
 	return IdentityGroup
@@ -243,9 +247,7 @@ func ErrantOf(site, active facts.Site, old facts.Memory, s facts.Snapshot) (gtid
 		return gtid.Set{}, false
 	case active.OtherVolume:
 		return gtid.Set{}, false // what it lacks it has lost: that makes nobody else diverge
-	case !active.SQLAnswers() || !active.Writable() || previous == nil || !site.Provisioned:
-		return gtid.Set{}, false
-	case !site.SQLAnswers():
+	case !active.SQLAnswers() || !active.Writable() || previous == nil || !site.Provisioned || !site.SQLAnswers():
 		return gtid.Set{}, false
 	}
 	return previous.Subtract(active.MySQL.Executed), true

@@ -57,7 +57,7 @@ func TestWhatIsStillHeldOfALossI9(t *testing.T) {
 		"nothing was lost, and not a word": {v1alpha1.FailoverRecord{LostSet: "?"}, "A:1-9", false},
 	} {
 		s := factstest.World(facts.Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9,B:1-6", 4))
-		if got := holdsLost(s, facts.Memory{Sites: map[string]*facts.SiteMemory{"a": {Executed: factstest.Set(tc.known)}}}, tc.record, "b"); got != tc.want {
+		if got := holdsLost(s, facts.Memory{Sites: map[string]*facts.SiteMemory{"a": {Executed: factstest.Set(tc.known)}}}, tc.record, s.Sites[1]); got != tc.want {
 			t.Errorf("I9: %s: %t", name, got)
 		}
 	}

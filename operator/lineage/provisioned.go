@@ -9,22 +9,13 @@ import (
 
 // IsNotProvisioned says why a site does not hold the data of the group, or not on this volume; empty if it does (I12).
 func IsNotProvisioned(s facts.Snapshot, _ facts.Memory, site facts.Site) string {
-	if site.OtherVolume {
+	switch t := s.Status.Transition; {
+	case site.OtherVolume:
 		// Also before the first opening: status knows its volume, so it had data, as after a restore of status (I12).
 		return "is on another volume than the one that holds its data"
-	}
-	t := s.Status.Transition
-	if t != nil && t.Kind == v1alpha1.FailoverBootstrap {
+	case site.Provisioned, t != nil && t.Kind == v1alpha1.FailoverBootstrap:
 		return "" // the first active site is where the group's data begins; what others hold is compared
-	}
-	if !site.Provisioned {
-		return unprovisioned(site)
-	}
-	return ""
-}
-
-func unprovisioned(site facts.Site) string {
-	if site.Whole() {
+	case site.Whole():
 		return "is about to be cloned again, and only an order promotes it"
 	}
 	return "holds no data of the group yet"

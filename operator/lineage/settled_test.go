@@ -46,6 +46,7 @@ func TestWhatCountsOfASiteI7(t *testing.T) {
 		}
 		tc.change(&s.Sites[1])
 		m := facts.Memory{Sites: map[string]*facts.SiteMemory{"b": {UUID: "b", Diverged: factstest.Set(tc.diverged)}}}
+		MarkUnsettled(s, &m)
 		if got := held(s, m, s.Sites[1]); !got.Equal(factstest.Set(tc.want)) {
 			t.Errorf("I7: %s: %s counts, want %s", name, factstest.Short(got.String()), tc.want)
 		}

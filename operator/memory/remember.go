@@ -61,6 +61,7 @@ func Remember(s facts.Snapshot, old facts.Memory) facts.Memory {
 		}
 		m.At(site.Name).Diverged = errant
 	}
+	lineage.MarkUnsettled(s, &m)
 	return m
 }
 

@@ -94,7 +94,7 @@ func UnfitByOrder(s facts.Snapshot, m facts.Memory, site facts.Site) Unfit {
 	return Unfit{}
 }
 
-// Forcible is what even a person's order does not override: a dr-only site, or one that cannot be opened at all.
+// Forcible is what even a person's order does not override, whatever is remembered: a dr-only site, or one that cannot be opened at all.
 func Forcible(s facts.Snapshot, site facts.Site) bool {
 	return UnfitByOrder(s, facts.Memory{}, site).By == ""
 }
@@ -183,8 +183,8 @@ func IsDiverged(_ facts.Snapshot, m facts.Memory, site facts.Site) string {
 
 // isUnsettled: the site was active, was replaced, and was not compared with an open active site since. It may hold
 // transactions that were written off (I10).
-func isUnsettled(s facts.Snapshot, m facts.Memory, site facts.Site) string {
-	if lineage.Unsettled(s, m, site.Name) {
+func isUnsettled(_ facts.Snapshot, m facts.Memory, site facts.Site) string {
+	if m.Of(site.Name).Unsettled {
 		return "was replaced as the active site and was not compared with its successor yet"
 	}
 	return ""

@@ -21,8 +21,8 @@ func TestNoOrderOverridesWhatAPersonKeepsFencedI29(t *testing.T) {
 		if got := UnfitOf(s, facts.Memory{}, s.Sites[1]).By == GuardKeptFenced; got != kept {
 			t.Errorf("I29: kept %t: an emergency failover is refused: %t", kept, got)
 		}
-		if Forcible(s, s.Sites[1]) == kept || Ordered(s) == kept {
-			t.Errorf("I29: kept %t: a person may order it: %t, %t", kept, Forcible(s, s.Sites[1]), Ordered(s))
+		if to := WithOrder(s).Order.To; Forcible(s, s.Sites[1]) == kept || (to == "b") == kept {
+			t.Errorf("I29: kept %t: a person may order it: %t, %q", kept, Forcible(s, s.Sites[1]), to)
 		}
 		no := Preflight(s, facts.Memory{}, s.Sites[0], "b")
 		if (no.Reason == v1alpha1.ReasonKeptFenced) != kept || Passing(no.Reason) {

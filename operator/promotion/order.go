@@ -15,10 +15,15 @@ const bringBack = "bring a primary-candidate back"
 // A person's order accepts a loss. It is the way out wherever the system has to stand still rather than lose what is known to
 // exist, so whatever stands still says which site to order.
 
-// Ordered is true if a person named a site that can be promoted at all; an order that cannot be followed changes nothing.
-func Ordered(s facts.Snapshot) bool {
-	site, known := s.Site(s.Policy.ForceTo)
-	return known && Forcible(s, site)
+// WithOrder fills in how a person's order stands, for a whole decision: neither the sites nor the kind and the target of a change under way
+// are others at its end.
+func WithOrder(s facts.Snapshot) facts.Snapshot {
+	to, t := s.Policy.ForceTo, s.Status.Transition
+	s.Order = facts.Order{Accepted: to != "" && t != nil && t.To == to}
+	if site, _ := s.Site(to); Forcible(s, site) {
+		s.Order.To = to
+	}
+	return s
 }
 
 // orderable is the best site that an order can name, other than the excluded one.
@@ -87,9 +92,4 @@ func LostWayOut(s facts.Snapshot, m facts.Memory, target facts.Site) string {
 		return remedy.NotEscrowed.String()
 	}
 	return WithoutCandidate(s, m, exclude)
-}
-
-// Forced is true if a person ordered this very target and accepted the loss.
-func Forced(s facts.Snapshot) bool {
-	return s.Policy.ForceTo != "" && s.Status.Transition != nil && s.Policy.ForceTo == s.Status.Transition.To
 }

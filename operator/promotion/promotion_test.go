@@ -190,3 +190,21 @@ func TestWhomAFailoverNeeds(t *testing.T) {
 		t.Errorf("I4: waits for %q", got)
 	}
 }
+
+// TestWhatAnOrderDoesNotOverrideIsSeenNow: the guards that an order does not override ask nothing that is remembered, so an order is followed or not
+// for a whole decision, whatever that learns on its way.
+func TestWhatAnOrderDoesNotOverrideIsSeenNow(t *testing.T) {
+	known := facts.SiteMemory{Diverged: factstest.Set("A:1"), Unsettled: true, OtherVolume: true, SilentPolls: 9, Outlived: true, DownSince: factstest.Start, AloneAt: factstest.Start}
+	for name, change := range map[string]func(*facts.Site){
+		"it answers":                    func(*facts.Site) {},
+		"it is silent":                  factstest.Silence,
+		"it holds no data of the group": func(b *facts.Site) { b.Provisioned = false },
+		"it is on another volume":       func(b *facts.Site) { b.OtherVolume = true },
+	} {
+		s := factstest.World(facts.Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
+		change(&s.Sites[1])
+		if now, then := UnfitByOrder(s, facts.Memory{}, s.Sites[1]), UnfitByOrder(s, facts.Memory{Sites: map[string]*facts.SiteMemory{"b": &known}}, s.Sites[1]); now != then {
+			t.Errorf("%s: %+v, and with what is remembered %+v", name, now, then)
+		}
+	}
+}

@@ -30,8 +30,6 @@ var exceptions = []exception{
 	{failover, "evidence", "gate.ProofOrder", "", exhaustive},
 	{failover, "change.awaitTarget", "TargetReady", "", exhaustive},
 	{explain, "explained.target", "failover.TargetReady", "", exhaustive},
-	{failover, "due", "known", force, noSite + ", so no order can be followed to it"},
-	{promotion, "Ordered", "known", force, noSite + ", so no order can be followed to it"},
 	{memory, "OutlivedAndSilent", "known", force, noSite + ", and has no pod that could have ended"},
 	{lineage, "successorHad", "err != nil", deny, "what cannot be parsed is the empty set"},
 	{promotion, "IsNumberingAgain", "err != nil", deny, "what cannot be parsed is the empty set"},
