@@ -5,6 +5,9 @@ package v1alpha1
 import (
 	"strings"
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestCampaignOrders(t *testing.T) {
@@ -43,5 +46,62 @@ func TestCampaignLeft(t *testing.T) {
 	}
 	if c.Outcome = CampaignFailed; c.UnderWay() {
 		t.Error("it has ended")
+	}
+}
+
+func TestCampaignInWords(t *testing.T) {
+	sites := []CampaignSite{{Name: "a"}, {Name: "b", ToVersion: 2}}
+	for want, c := range map[string]*CampaignStatus{
+		"the operator has not begun it yet": nil,
+		"begins; left: a":                   {Sites: sites},
+		"rotates a; left: a":                {Sites: sites, Step: CampaignRotating, Site: "a"},
+		"moves the role to b; left: a":      {Sites: sites, Step: CampaignMoving, Site: "b"},
+		"waits (Paused): by Ann; left: a":   {Sites: sites, Step: CampaignWaiting, Site: "b", Reason: "Paused", Message: "by Ann"},
+		"failed (Aborted): by Ann":          {Sites: sites, Outcome: CampaignFailed, Reason: "Aborted", Message: "by Ann"},
+	} {
+		if got := c.Words(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// What one of the two versions alone says is not enough.
+func TestRotatedSince(t *testing.T) {
+	for name, tc := range map[string]struct {
+		k    SiteKeyringStatus
+		want int64
+	}{
+		"rotated":           {SiteKeyringStatus{Phase: KeyringSealed, KeyringVersion: 4, RotatedVersion: 4}, 4},
+		"and cloned since":  {SiteKeyringStatus{Phase: KeyringSealed, KeyringVersion: 5, RotatedVersion: 4}, 4},
+		"only cloned":       {SiteKeyringStatus{Phase: KeyringSealed, KeyringVersion: 4, RotatedVersion: 3}, 0},
+		"rolled back since": {SiteKeyringStatus{Phase: KeyringSealed, KeyringVersion: 3, RotatedVersion: 4}, 0},
+		"not sealed yet":    {SiteKeyringStatus{Phase: KeyringEscrowed, KeyringVersion: 4, RotatedVersion: 4}, 0},
+	} {
+		if got := tc.k.RotatedSince(3); got != tc.want {
+			t.Errorf("%s: v%d", name, got)
+		}
+	}
+	if v := (SiteKeyringStatus{KeyringVersion: 4, SeedVersion: 3}).VersionBefore(); v != 3 {
+		t.Errorf("under way: v%d", v)
+	}
+}
+
+func TestACampaignGoesOnForADay(t *testing.T) {
+	began := metav1.NewMicroTime(time.Date(2026, 11, 3, 12, 0, 0, 0, time.UTC))
+	for name, tc := range map[string]struct {
+		c     *CampaignStatus
+		after time.Duration
+		want  bool
+	}{
+		"none":      {nil, 0, false},
+		"under way": {&CampaignStatus{BeganAt: began}, 0, false},
+		"done":      {&CampaignStatus{BeganAt: began, Outcome: CampaignDone}, 0, false},
+		"cancelled": {&CampaignStatus{BeganAt: began, Outcome: CampaignCancelled}, 24*time.Hour - 1, true},
+		"failed":    {&CampaignStatus{BeganAt: began, Outcome: CampaignFailed}, 0, true},
+		"a day old": {&CampaignStatus{BeganAt: began, Outcome: CampaignFailed}, 24 * time.Hour, false},
+	} {
+		if got := tc.c.GoesOn(began.Add(tc.after)); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }

@@ -243,3 +243,22 @@ func (c *CampaignStatus) Left() []string {
 	}
 	return left
 }
+
+// Words say how far a campaign is, or how it ended.
+func (c *CampaignStatus) Words() string {
+	if c == nil {
+		return "the operator has not begun it yet"
+	}
+	left := "; left: " + strings.Join(c.Left(), ", ")
+	switch {
+	case c.Outcome != "":
+		return fmt.Sprintf("%s (%s): %s", strings.ToLower(string(c.Outcome)), c.Reason, c.Message)
+	case c.Step == CampaignRotating:
+		return "rotates " + c.Site + left
+	case c.Step == CampaignMoving:
+		return "moves the role to " + c.Site + left
+	case c.Step == CampaignWaiting:
+		return fmt.Sprintf("waits (%s): %s%s", c.Reason, c.Message, left)
+	}
+	return "begins" + left
+}

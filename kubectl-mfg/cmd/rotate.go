@@ -14,7 +14,7 @@ import (
 func (a *app) rotateCommand() *cobra.Command {
 	op := rotate.Op{}
 	cmd := &cobra.Command{
-		Use:               "rotate GROUP --site SITE | --all-replicas | --all",
+		Use:               "rotate GROUP --site SITE | --all-replicas | --all | --stop",
 		Short:             "Give sites new master keys, without loss",
 		Long:              rotate.Help,
 		Example:           rotate.Examples,
@@ -26,7 +26,8 @@ func (a *app) rotateCommand() *cobra.Command {
 	f.BoolVar(&op.AllReplicas, "all-replicas", false, "Rotate every site but the active one.")
 	f.BoolVar(&op.All, "all", false, "Rotate every site. The role moves to another one.")
 	f.StringVar(&op.To, "to", "", "With --all: the site that is to become active. Default: the one that would take over by itself.")
-	f.BoolVar(&op.Restart, "restart", false, "Rotate also the sites that an earlier run, which did not come to its end, has rotated.")
+	f.BoolVar(&op.Restart, "restart", false, "Rotate also the sites that a rotation, which was stopped, has rotated.")
+	f.BoolVar(&op.Stop, "stop", false, "Stop the rotation of all sites that is under way: no further step begins.")
 	out := bindRequest(&op.Request, cmd, 15*time.Minute)
 	f.Lookup("timeout").Usage = "How long to wait for each step. What was asked for goes on after that."
 	_ = cmd.RegisterFlagCompletionFunc("site", a.completeSiteFlag)

@@ -2,10 +2,7 @@
 
 package rotate
 
-import (
-	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
-)
+import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 
 // What the command says of itself, and how it is used.
 const (
@@ -13,24 +10,27 @@ const (
 by one whose keyring can be written, both keys are rotated without a transaction, the new keyring goes into escrow, and the
 pod is replaced by a sealed one. Data is not rewritten.
 
---all rotates the replicas one by one, moves the role to one of them by a planned failover, and rotates the former active
-site. Nothing is kept on this machine: when it began, and the keyring version that each site had then, is an annotation of
-the group (` + v1alpha1.AnnotationRotation + `), and a site is done once status.encryptionAtRest.sites[].rotatedVersion is
-newer than that. So after Ctrl-C, or from another machine, the same command goes on with the sites that are left, and takes
-the annotation off at the end. --restart forgets what was done and begins with every site again. What was begun more than 24
-hours ago is not gone on with: the command is refused until --restart is given. --all-replicas does its part of what --all
-began, and leaves the rest to --all, also with --restart.
+--all asks the operator for all sites: it rotates the replicas one by one, moves the role to one of them by a planned failover,
+and rotates the former active site. How far it is stands in status.encryptionAtRest.campaign. The operator goes on whatever
+becomes of this command: the same command, from any machine, watches what is under way. If something is in the way, a replica
+that does not follow or an update, the operator waits, says for what, and goes on once that is over.
 
-Ctrl-C ends only the waiting: a rotation that was asked for is finished by the operator (exit code 4). While "waits:" is told
-nothing is asked for yet: a wait that ends there leaves nothing that goes on (exit code 5).
+--stop ends it: no further step begins. Sites that are done keep their new keys. The same command as before goes on with those
+that are left, within 24 hours of when it began; --restart begins with every site again.
+
+Ctrl-C ends only the watching (exit code 4). With --site, nothing is asked for yet while "waits:" is told: a wait that ends there
+leaves nothing that goes on (exit code 5).
 
 ` + cli.ExitCodes
 
 	Examples = `  # What would be done, in which order? Nothing is sent
   kubectl mfg rotate orders --all --dry-run=client
 
-  # All sites; asks, shows each step, moves the role once. After Ctrl-C: the same again
+  # All sites; asks, shows each step, moves the role once. After Ctrl-C: the same again watches it
   kubectl mfg rotate orders --all
+
+  # No further site
+  kubectl mfg rotate orders --stop
 
   # All but the active site: the role stays
   kubectl mfg rotate orders --all-replicas

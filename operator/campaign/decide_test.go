@@ -129,15 +129,18 @@ func TestDecide(t *testing.T) {
 		want   string
 	}{
 		// What is next.
-		"the first replica":                          {nil, "Rotating:b rotate b as step"},
-		"the next one":                               {with(done("b")), "Rotating:c rotate c as step"},
-		"the role, once all replicas are done":       {with(done("b", "c")), "Moving:b ask b as step"},
-		"the former active site, once it is none":    {[]func(*Group){done("b", "c"), func(g *Group) { g.Active = "b"; refuses("a", "", "")(g) }}, "Rotating:a rotate a as step"},
-		"nothing, once all are done":                 {with(done("a", "b", "c")), "Done Completed answer Done (Completed), say Done"},
-		"a site that left is not waited for":         {[]func(*Group){done("a", "b"), func(g *Group) { g.Sites = g.Sites[:2] }}, "Done Completed answer Done (Completed), say Done"},
-		"the site that would take over by itself":    {[]func(*Group){done("b", "c"), func(g *Group) { g.Sites[2].Candidate, g.Forecast = true, "c" }}, "Moving:c ask c as step"},
-		"one that does its part":                     {[]func(*Group){done("b", "c"), func(g *Group) { g.Sites[2].Candidate, g.Sites[1].Ready = true, false }}, "Moving:c ask c as step"},
-		"the site that was asked for":                {[]func(*Group){done("b", "c"), func(g *Group) { g.Sites[2].Candidate, g.Forecast = true, "b"; g.Value, g.Status.Order = "*:to=c", "*:to=c" }}, "Moving:c ask c as step"},
+		"the first replica":                       {nil, "Rotating:b rotate b as step"},
+		"the next one":                            {with(done("b")), "Rotating:c rotate c as step"},
+		"the role, once all replicas are done":    {with(done("b", "c")), "Moving:b ask b as step"},
+		"the former active site, once it is none": {[]func(*Group){done("b", "c"), func(g *Group) { g.Active = "b"; refuses("a", "", "")(g) }}, "Rotating:a rotate a as step"},
+		"nothing, once all are done":              {with(done("a", "b", "c")), "Done Completed answer Done (Completed), say Done"},
+		"a site that left is not waited for":      {[]func(*Group){done("a", "b"), func(g *Group) { g.Sites = g.Sites[:2] }}, "Done Completed answer Done (Completed), say Done"},
+		"the site that would take over by itself": {[]func(*Group){done("b", "c"), func(g *Group) { g.Sites[2].Candidate, g.Forecast = true, "c" }}, "Moving:c ask c as step"},
+		"one that does its part":                  {[]func(*Group){done("b", "c"), func(g *Group) { g.Sites[2].Candidate, g.Sites[1].Ready = true, false }}, "Moving:c ask c as step"},
+		"the site that was asked for": {[]func(*Group){done("b", "c"), func(g *Group) {
+			g.Sites[2].Candidate, g.Forecast = true, "b"
+			g.Value, g.Status.Order = "*:to=c", "*:to=c"
+		}}, "Moving:c ask c as step"},
 		"another one, if that is active by now":      {[]func(*Group){done("b", "c"), func(g *Group) { g.Value, g.Status.Order = "*:to=a", "*:to=a" }}, "Moving:b ask b as step"},
 		"a clone makes a version, and rotates none":  {with(func(g *Group) { g.keyring("b").KeyringVersion = 4 }), "Rotating:b rotate b as step"},
 		"after a roll-back the older keys count":     {[]func(*Group){done("b"), func(g *Group) { g.keyring("b").KeyringVersion = 3 }}, "Rotating:b rotate b as step"},
@@ -159,18 +162,22 @@ func TestDecide(t *testing.T) {
 		"a rotation that is done is not ordered again": {[]func(*Group){done("b"), func(g *Group) { g.Status.Step, g.Status.Site, g.Status.StepID = "Rotating", "b", "old" }}, "Rotating:c rotate c as step"},
 
 		// What it waits for.
-		"a refusal is waited for":               {with(refuses("b", "SiteNotFollowing", "b does not replicate")), "Waiting:b SiteNotFollowing"},
-		"a pause":                               {with(func(g *Group) { g.Paused = true }), "Waiting:b Paused"},
-		"a moving role":                         {with(func(g *Group) { g.RoleMoving = "x" }), "Waiting:b RoleIsMoving"},
-		"a group without an active site":        {with(func(g *Group) { g.Active = "" }), "Waiting:a RoleIsMoving"},
-		"another request":                       {with(func(g *Group) { g.Other = "x" }), "Waiting:b OtherRequest"},
-		"an update, before the role moves":      {[]func(*Group){done("b", "c"), func(g *Group) { g.Update = "x" }}, "Waiting:b UpdateUnderWay"},
-		"a keyring, before the role moves":      {[]func(*Group){done("b", "c"), func(g *Group) { g.keyring("a").Phase = v1alpha1.KeyringFailed }}, "Waiting:a KeyringNotSealed"},
-		"the target":                            {[]func(*Group){done("b", "c"), func(g *Group) { g.Sites[1].Ready = false }}, "Waiting:b TargetNotReady"},
-		"no other candidate":                    {[]func(*Group){done("b", "c"), func(g *Group) { g.Sites[1].Candidate = false }}, "Failed NotACandidate answer Failed (NotACandidate), say Stopped"},
-		"a role that moved too often":           {[]func(*Group){done("b", "c"), func(g *Group) { g.Status.Moves = maxMoves }}, "Failed TooManyTries answer Failed (TooManyTries), say Stopped"},
-		"until a move is asked for again":       {[]func(*Group){done("b", "c"), func(g *Group) { g.Status.Step, g.Status.Site, g.Status.Reason, g.Status.RetryAt = "Waiting", "b", "TargetLags", at(noon.Add(time.Second)) }}, "Waiting:b TargetLags"},
-		"and then it is":                        {[]func(*Group){done("b", "c"), func(g *Group) { g.Status.Step, g.Status.Site, g.Status.Reason, g.Status.RetryAt = "Waiting", "b", "TargetLags", at(noon) }}, "Moving:b ask b as step"},
+		"a refusal is waited for":          {with(refuses("b", "SiteNotFollowing", "b does not replicate")), "Waiting:b SiteNotFollowing"},
+		"a pause":                          {with(func(g *Group) { g.Paused = true }), "Waiting:b Paused"},
+		"a moving role":                    {with(func(g *Group) { g.RoleMoving = "x" }), "Waiting:b RoleIsMoving"},
+		"a group without an active site":   {with(func(g *Group) { g.Active = "" }), "Waiting:a RoleIsMoving"},
+		"another request":                  {with(func(g *Group) { g.Other = "x" }), "Waiting:b OtherRequest"},
+		"an update, before the role moves": {[]func(*Group){done("b", "c"), func(g *Group) { g.Update = "x" }}, "Waiting:b UpdateUnderWay"},
+		"a keyring, before the role moves": {[]func(*Group){done("b", "c"), func(g *Group) { g.keyring("a").Phase = v1alpha1.KeyringFailed }}, "Waiting:a KeyringNotSealed"},
+		"the target":                       {[]func(*Group){done("b", "c"), func(g *Group) { g.Sites[1].Ready = false }}, "Waiting:b TargetNotReady"},
+		"no other candidate":               {[]func(*Group){done("b", "c"), func(g *Group) { g.Sites[1].Candidate = false }}, "Failed NotACandidate answer Failed (NotACandidate), say Stopped"},
+		"a role that moved too often":      {[]func(*Group){done("b", "c"), func(g *Group) { g.Status.Moves = maxMoves }}, "Failed TooManyTries answer Failed (TooManyTries), say Stopped"},
+		"until a move is asked for again": {[]func(*Group){done("b", "c"), func(g *Group) {
+			g.Status.Step, g.Status.Site, g.Status.Reason, g.Status.RetryAt = "Waiting", "b", "TargetLags", at(noon.Add(time.Second))
+		}}, "Waiting:b TargetLags"},
+		"and then it is": {[]func(*Group){done("b", "c"), func(g *Group) {
+			g.Status.Step, g.Status.Site, g.Status.Reason, g.Status.RetryAt = "Waiting", "b", "TargetLags", at(noon)
+		}}, "Moving:b ask b as step"},
 		"a pause is waited for before the role": {[]func(*Group){done("b", "c"), func(g *Group) { g.Paused = true }}, "Waiting:a Paused"},
 
 		// What becomes of the move.
