@@ -155,7 +155,9 @@ func TestACancelledCampaignTakesItsMoveBack(t *testing.T) {
 	w.turn("a", "two", 2)
 	w.turn("c", "three", 2)
 	w.order(v1alpha1.AnnotationRotateKeyring, "*:replicas") // another order takes its place
-	w.reconcile()
+	if again := w.reconcile(); again > scope.WhenMoving {
+		t.Errorf("the next one begins after %s", again)
+	}
 	if c := w.campaign(); c.Outcome != v1alpha1.CampaignCancelled || w.group().Annotations[v1alpha1.AnnotationPlannedFailover] != "" {
 		t.Errorf("%+v, annotations %v", c, w.group().Annotations)
 	}
@@ -174,7 +176,9 @@ func TestACampaignWaits(t *testing.T) {
 	w := campaignWorld(t, "*")
 	w.diverge("a")
 	w.reconcile()
-	w.reconcile()
+	if again := w.reconcile(); again > scope.WhenWaiting {
+		t.Errorf("it is looked at again after %s", again)
+	}
 	c := w.campaign()
 	if c.Step != v1alpha1.CampaignWaiting || c.Site != "a" || c.Reason != v1alpha1.AnswerSiteDiverged || c.Message == "" {
 		t.Fatalf("%+v", c)

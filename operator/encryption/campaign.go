@@ -138,9 +138,16 @@ func (r *Encryption) performCampaign(ctx context.Context, s *scope.Scope, d camp
 	c := d.Status
 	showCampaign(s.Key.Namespace, s.Key.Name, c)
 	waits := ""
-	if c.UnderWay() {
+	switch {
+	case !c.UnderWay():
+		if v1alpha1.AsksForCampaign(s.Group.Annotations[v1alpha1.AnnotationRotateKeyring]) {
+			s.Again = min(s.Again, scope.WhenMoving) // the next one took the place of one that has ended
+		}
+	case c.Step != v1alpha1.CampaignWaiting:
 		s.Again = min(s.Again, scope.WhenMoving)
-		if c.Step == v1alpha1.CampaignWaiting && c.Since != nil && s.Now.Sub(c.Since.Time) >= campaignPatience {
+	default:
+		s.Again = min(s.Again, scope.WhenWaiting)
+		if c.Since != nil && s.Now.Sub(c.Since.Time) >= campaignPatience {
 			waits = "The rotation of all sites waits (" + c.Reason + "): " + c.Message
 		}
 	}
