@@ -201,6 +201,9 @@ func (v groupView) keyrings(width int) canvas.Block {
 		out = append(out, v.Signs.Paragraph(label, words, width)...)
 		label = canvas.Span{}
 	}
+	if c := v.g.object.Status.EncryptionAtRest.Campaign; c.UnderWay() {
+		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Rotation"}, "of all sites: "+c.Words(), width)...)
+	}
 	return out
 }
 

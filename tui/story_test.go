@@ -82,7 +82,9 @@ func encrypted(g *v1alpha1.MysqlFailoverGroup) *v1alpha1.MysqlFailoverGroup {
 		{Name: "paris", Phase: v1alpha1.KeyringSealed, KeyringVersion: 4},
 		{Name: "frankfurt", Phase: v1alpha1.KeyringSealed, KeyringVersion: 4},
 		{Name: "madrid", Phase: v1alpha1.KeyringUnsealed, KeyringVersion: 3, Work: v1alpha1.KeyringRotation, Since: &since, Message: "waiting for its pod"},
-	}}
+	}, Campaign: &v1alpha1.CampaignStatus{Order: "*", Step: v1alpha1.CampaignRotating, Site: "madrid", Sites: []v1alpha1.CampaignSite{
+		{Name: "paris", FromVersion: 4}, {Name: "frankfurt", FromVersion: 3, ToVersion: 4}, {Name: "madrid", FromVersion: 3},
+	}}}
 	return g
 }
 

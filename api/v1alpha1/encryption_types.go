@@ -174,6 +174,10 @@ type EncryptionAtRestStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Sites []SiteKeyringStatus `json:"sites,omitempty"`
+	// campaign is the rotation of all sites that is under way, or the last one.
+	//
+	// +optional
+	Campaign *CampaignStatus `json:"campaign,omitempty"`
 }
 
 // SiteKeyringStatus is the keyring of one site.

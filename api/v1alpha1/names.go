@@ -58,6 +58,8 @@ const (
 
 // Annotations: the control surface on the group, and marks on managed objects.
 const (
+	// AnnotationRotateKeyring has the master keys of the site rotated that it names, or of all sites: CampaignOrder tells how. The operator
+	// takes it off when it is done or refused.
 	AnnotationRotateKeyring   = Domain + "/rotate-keyring"
 	AnnotationEncryptionAdopt = Domain + "/encryption-adopt"
 	AnnotationPlannedFailover = Domain + "/planned-failover"
@@ -78,8 +80,8 @@ const (
 	AnnotationRotateCertificate = Domain + "/rotate-certificate"
 	// AnnotationPasswordSerial, on the pod of a site, is the serial of the accounts Secret. Changed, it has the kubelet look at once.
 	AnnotationPasswordSerial = Domain + "/password-serial"
-	// AnnotationRotation is what `kubectl mfg rotate --all` leaves on the group while it is under way: when it began, and the
-	// keyring version of each site then. The operator reads nothing of it.
+	// AnnotationRotation is what an older plugin leaves on a group while it leads the rotation of all sites. The operator reads nothing of it,
+	// and takes it off once it is asked for such a rotation.
 	AnnotationRotation = Domain + "/rotation"
 	AnnotationSpecHash = Domain + "/spec-hash"
 	// AnnotationAuthority, on the Deployment of a site, is the key that its pod trusts, as in the environment of the sidecar.

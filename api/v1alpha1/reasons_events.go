@@ -143,6 +143,14 @@ const (
 	ReasonKeyringRotationFailed Reason = "KeyringRotationFailed"
 	// ReasonKeyringRotationRefused: a rotation was asked for and refused; nothing was changed.
 	ReasonKeyringRotationRefused Reason = "KeyringRotationRefused"
+	// ReasonKeyringCampaignBegan: the rotation of all sites was asked for, and begins.
+	ReasonKeyringCampaignBegan Reason = "KeyringCampaignBegan"
+	// ReasonKeyringCampaignWaits: the rotation of all sites waits for something, for longer than a minute.
+	ReasonKeyringCampaignWaits Reason = "KeyringCampaignWaits"
+	// ReasonKeyringCampaignDone: all sites that were asked for have new master keys.
+	ReasonKeyringCampaignDone Reason = "KeyringCampaignDone"
+	// ReasonKeyringCampaignStopped: the rotation of all sites was cancelled, or cannot go on; those that are done keep their new keys.
+	ReasonKeyringCampaignStopped Reason = "KeyringCampaignStopped"
 	// ReasonDeletionWaits: the keyring of a site whose volume stays is not in escrow yet, or the operator has no escrow listener any more
 	// and cannot let go of keyrings; the deletion waits.
 	ReasonDeletionWaits Reason = "DeletionWaits"

@@ -80,6 +80,7 @@ const (
 	AnswerUnknownSite    = "UnknownSite"
 	AnswerUnknownAccount = "UnknownAccount"
 	AnswerNotCandidate   = "NotACandidate"
+	AnswerNotUnderstood  = "NotUnderstood"
 
 	// What the state of the group makes needless, or forbids.
 	AnswerNothingToAbort = "NothingToAbort"
@@ -116,6 +117,15 @@ const (
 	AnswerKeyringNotSealed = "KeyringNotSealed"
 	AnswerKeyringFull      = "KeyringFull"
 	AnswerOtherKeyring     = "OtherKeyringNotSealed"
+
+	// What keeps the rotation of all sites from going on.
+	AnswerOtherRequest    = "OtherRequest"
+	AnswerMoveRefused     = "MoveRefused"
+	AnswerMoveWithdrawn   = "MoveWithdrawn"
+	AnswerTooManyTries    = "TooManyTries"
+	AnswerWithdrawn       = "Withdrawn"
+	AnswerTargetNotReady  = "TargetNotReady"
+	AnswerKeyringsUnknown = "KeyringsUnknown"
 )
 
 // confirmable are the reasons for which a new copy is refused unless a person gives up what the site alone has.

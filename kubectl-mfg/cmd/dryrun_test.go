@@ -29,12 +29,9 @@ func TestDryRunServer(t *testing.T) {
 		"Reclone":    {"reclone orders madrid", loadHealthy, nil},
 		"RotateAll":  {"rotate orders --all", sealedGroup, nil},
 		"RotateSite": {"rotate orders --site madrid", sealedGroup, nil},
-		"RotateNothingLeft": {"rotate orders --all-replicas", sealedGroup, func(f *fakeAPI) {
-			f.groups[0].Annotations[v1alpha1.AnnotationRotation] = "2026-11-03T11:00:00Z replicas frankfurt=2 madrid=1"
-			keyringIn(f, "frankfurt").RotatedVersion, keyringIn(f, "madrid").RotatedVersion = 3, 2
-		}},
-		"Adopt": {"adopt orders", plainGroup, nil},
-		"Pause": {"pause orders --for 30m", loadHealthy, nil},
+		"RotateStop": {"rotate orders --stop", sealedGroup, func(f *fakeAPI) { f.groups[0].Annotations[v1alpha1.AnnotationRotateKeyring] = "*" }},
+		"Adopt":      {"adopt orders", plainGroup, nil},
+		"Pause":      {"pause orders --for 30m", loadHealthy, nil},
 		"Resume": {"resume orders", loadHealthy, func(f *fakeAPI) {
 			f.groups[0].Annotations = map[string]string{v1alpha1.AnnotationPauseUntil: "2026-11-03T12:30:00Z"}
 		}},

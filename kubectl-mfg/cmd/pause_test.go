@@ -87,6 +87,16 @@ func TestPauseBesideRequests(t *testing.T) {
 	}
 }
 
+// TestPauseBesideACampaign: a pause says what becomes of the rotation of all sites.
+func TestPauseBesideACampaign(t *testing.T) {
+	f := loadHealthy(t)
+	f.groups[0].Annotations = map[string]string{v1alpha1.AnnotationRotateKeyring: "*"}
+	got := run(t, f, runOptions{}, strings.Fields("pause orders -n shop --for 30m --yes --wait=false")...)
+	if got.code != cli.ExitHealthy || !strings.Contains(got.errOut, "the rotation of all sites begins no further step, and continues afterwards") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestPauseBesideWork: what has begun is not said to stand still.
 func TestPauseBesideWork(t *testing.T) {
 	for want, change := range map[string]func(*v1alpha1.MysqlFailoverGroupStatus){

@@ -14,7 +14,7 @@ import (
 func (a *app) rotateCommand() *cobra.Command {
 	op := rotate.Op{}
 	cmd := &cobra.Command{
-		Use:               "rotate GROUP --site SITE | --all-replicas | --all",
+		Use:               "rotate GROUP --site SITE | --all-replicas | --all | --stop",
 		Short:             "Give sites new master keys, without loss",
 		Long:              rotate.Help,
 		Example:           rotate.Examples,
@@ -24,11 +24,12 @@ func (a *app) rotateCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&op.Site, "site", "", "Rotate this replica.")
 	f.BoolVar(&op.AllReplicas, "all-replicas", false, "Rotate every site but the active one.")
-	f.BoolVar(&op.All, "all", false, "Rotate every site. The role moves to another one.")
-	f.StringVar(&op.To, "to", "", "With --all: the site that is to become active. Default: the one that would take over by itself.")
-	f.BoolVar(&op.Restart, "restart", false, "Rotate also the sites that an earlier run, which did not come to its end, has rotated.")
+	f.BoolVar(&op.All, "all", false, "Rotate every site. The role moves to another site.")
+	f.StringVar(&op.To, "to", "", "With --all: the site that becomes active. Default: the site that would take over in an emergency.")
+	f.BoolVar(&op.Restart, "restart", false, "Start over: rotate also the sites that a stopped rotation has already rotated.")
+	f.BoolVar(&op.Stop, "stop", false, "Stop the rotation of all sites in progress: no further step begins.")
 	out := bindRequest(&op.Request, cmd, 15*time.Minute)
-	f.Lookup("timeout").Usage = "How long to wait for each step. What was asked for goes on after that."
+	f.Lookup("timeout").Usage = "How long to wait for each step. The request stays in force after that."
 	_ = cmd.RegisterFlagCompletionFunc("site", a.completeSiteFlag)
 	_ = cmd.RegisterFlagCompletionFunc("to", a.completeSiteFlag)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -40,13 +40,14 @@ func TestRotateReport(t *testing.T) {
 
 // TestRotateReportOfFailure: a script reads the same remedies as a person, and which sites are left.
 func TestRotateReportOfFailure(t *testing.T) {
-	left := []string{"frankfurt", "madrid", "paris"}
+	left := []string{"frankfurt", "madrid", "paris"} // in whatever order
 	report := func(r *rotator, o runOptions, args string) (rep rotate.Report) {
 		t.Helper()
 		got := rotated(t, r, o, args+" --yes -o json")
 		if err := json.Unmarshal([]byte(got.out), &rep); err != nil || got.code == cli.ExitHealthy {
 			t.Errorf("%v: %+v", err, got)
 		}
+		slices.Sort(rep.Left)
 		return rep
 	}
 	r := &rotator{f: sealedGroup(t)}
@@ -56,7 +57,7 @@ func TestRotateReportOfFailure(t *testing.T) {
 			keyringIn(r.f, "frankfurt").Phase = r.stuckAt
 		}
 	}}, "--all --timeout 3s")
-	for _, want := range []string{"see how far it is: kubectl mfg status orders", "frankfurt is half done, Failed", "do not delete, restart or drain its pod", "to go on: kubectl mfg rotate"} {
+	for _, want := range []string{"see how far it is: kubectl mfg status orders", "frankfurt is half done, Failed", "do not delete, restart or drain its pod", "to watch it: kubectl mfg rotate"} {
 		if !strings.Contains(rep.Next, want) {
 			t.Errorf("lacks %q: %+v", want, rep)
 		}
@@ -86,31 +87,35 @@ func TestRotateReportOfFailure(t *testing.T) {
 	}
 }
 
-// TestRotateAgeByTheOperatorsClock: a machine whose clock is a day ahead goes on with what was begun an hour ago.
+// TestRotateAgeByTheOperatorsClock: a machine whose clock is a day ahead goes on with what was stopped an hour ago.
 func TestRotateAgeByTheOperatorsClock(t *testing.T) {
-	r := &rotator{f: sealedGroup(t)}
-	r.f.live.IssuedAt = noon.Add(-25 * time.Hour)
-	r.f.groups[0].Annotations[v1alpha1.AnnotationRotation] = "2026-11-02T10:00:00Z paris=3 frankfurt=3 madrid=2"
-	if got := rotated(t, r, runOptions{}, "--all --yes"); got.code != cli.ExitHealthy || len(r.did) != 4 {
-		t.Errorf("%v %+v", r.did, got)
-	}
-	r = &rotator{f: sealedGroup(t)}
-	r.f.live.IssuedAt = noon.Add(-25 * time.Hour)
-	rotated(t, r, runOptions{}, "--all --yes")
-	if note := r.f.patched[0][v1alpha1.AnnotationRotation]; note != "2026-11-02T11:00:00Z paris=3 frankfurt=3 madrid=2" {
-		t.Errorf("the note is of another clock: %v", note)
+	for began, want := range map[time.Time]bool{noon.Add(-26 * time.Hour): true, noon.Add(-50 * time.Hour): false} {
+		r := &rotator{f: sealedGroup(t)}
+		r.f.live.IssuedAt = noon.Add(-25 * time.Hour)
+		r.f.groups[0].Status.EncryptionAtRest.Campaign = &v1alpha1.CampaignStatus{Outcome: v1alpha1.CampaignCancelled, BeganAt: metav1.NewMicroTime(began),
+			Sites: []v1alpha1.CampaignSite{{Name: "paris", FromVersion: 3}}}
+		if got := rotated(t, r, runOptions{}, "--all --dry-run"); strings.Contains(got.out, "Goes on") != want {
+			t.Errorf("began at %s: %+v", began, got)
+		}
 	}
 }
 
-func TestCampaignIsReadAsWritten(t *testing.T) {
-	c := rotate.NewCampaign(&sealedGroup(t).groups[0], noon.Add(time.Millisecond))
-	back, err := rotate.ParseCampaign(c.String())
-	if err != nil || back.String() != c.String() || !back.Began.Equal(noon) {
-		t.Errorf("%v: %q, want %q", err, back, c)
+// TestStatusShowsACampaign: for people and for scripts, while it is under way.
+func TestStatusShowsACampaign(t *testing.T) {
+	f := sealedGroup(t)
+	c := &v1alpha1.CampaignStatus{Request: "r", Order: "*", Step: v1alpha1.CampaignWaiting, Site: "madrid", Reason: "SiteNotFollowing", Message: "madrid does not replicate",
+		Sites: []v1alpha1.CampaignSite{{Name: "paris", FromVersion: 3}, {Name: "frankfurt", FromVersion: 2, ToVersion: 3}, {Name: "madrid", FromVersion: 2}}}
+	f.groups[0].Status.EncryptionAtRest.Campaign = c
+	told := func() string {
+		return strings.Join(strings.Fields(run(t, f, runOptions{}, "status", "orders", "-n", "shop").out), " ")
 	}
-	for _, text := range []string{"", "yesterday", "2026-11-03T12:00:00Z paris", "2026-11-03T12:00:00Z paris=x", "2026-11-03T12:00:00Z =3", "2026-11-03T12:00:00Z paris=-1"} {
-		if c, err := rotate.ParseCampaign(text); err == nil {
-			t.Errorf("%q is read as %v", text, c)
-		}
+	if got := told(); !strings.Contains(got, "Rotation of all sites: waits (SiteNotFollowing): madrid does not replicate; left: paris, madrid") {
+		t.Error(got)
+	}
+	if got := run(t, f, runOptions{}, "status", "orders", "-n", "shop", "-o", "json"); !strings.Contains(got.out, `"campaign": {`) || !strings.Contains(got.out, `"step": "Waiting"`) {
+		t.Error(got.out)
+	}
+	if c.Outcome = v1alpha1.CampaignDone; strings.Contains(told(), "Rotation") {
+		t.Error("it is shown after its end")
 	}
 }

@@ -116,7 +116,10 @@ func (op *Op) begun(g *v1alpha1.MysqlFailoverGroup) []screen.Line {
 	if site, is := g.Annotations[v1alpha1.AnnotationRecloneSite]; is {
 		warn("Warning", "a new copy of %s is ordered; a pause does not stop that", cli.OrDash(site))
 	}
-	if site, is := g.Annotations[v1alpha1.AnnotationRotateKeyring]; is {
+	switch site, is := g.Annotations[v1alpha1.AnnotationRotateKeyring]; {
+	case is && v1alpha1.AsksForCampaign(site):
+		warn("Pending", "the rotation of all sites begins no further step, and continues afterwards")
+	case is:
 		warn("Pending", "the rotation of the keyring of %s stops before its pod is replaced, and continues afterwards", cli.OrDash(site))
 	}
 	if meta.IsStatusConditionTrue(g.Status.Conditions, v1alpha1.ConditionProgressing) {

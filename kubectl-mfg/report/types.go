@@ -230,6 +230,20 @@ type Encryption struct {
 	Sealed bool `json:"sealed"`
 	// UnencryptedTablespaces is the greatest number of tablespaces of users that are in the clear on a site.
 	UnencryptedTablespaces int32 `json:"unencryptedTablespaces"`
+	// Campaign is the rotation of all sites that is under way; nil if there is none.
+	Campaign *Campaign `json:"campaign,omitempty"`
+}
+
+// Campaign is the rotation of all sites.
+type Campaign struct {
+	// Step is Rotating, Moving or Waiting, and Site what it is about.
+	Step    string   `json:"step,omitempty"`
+	Site    string   `json:"site,omitempty"`
+	Reason  string   `json:"reason,omitempty"`
+	Message string   `json:"message,omitempty"`
+	Left    []string `json:"left"`
+	// Words say all of it to people.
+	Words string `json:"-"`
 }
 
 // Keyring is the keyring of a site.
@@ -270,7 +284,7 @@ type Site struct {
 	ReplicatingFrom string   `json:"replicatingFrom,omitempty"`
 	// Fence is open, read-only, down (no mysqld runs) or unknown.
 	Fence string `json:"fence,omitempty"`
-	// KeptFenced is true while a person keeps the site fenced: it takes over from nobody.
+	// KeptFenced is true while a person keeps the site fenced: it never takes over.
 	KeptFenced bool `json:"keptFenced,omitempty"`
 
 	Clone *Clone `json:"clone,omitempty"`

@@ -196,10 +196,12 @@ var Annotations = []struct{ Key, Verb string }{
 	{v1alpha1.AnnotationRotateKeyring, "a rotation of a keyring"},
 }
 
-// Pending says what was asked for and is not answered yet.
+// Pending says what was asked for and is not answered yet. The rotation of all sites is left out: it may take hours, waits for
+// whatever else is asked for, and for what mends a site that it waits for.
 func Pending(g *v1alpha1.MysqlFailoverGroup) string {
 	for _, a := range Annotations {
-		if value, is := g.Annotations[a.Key]; is {
+		value, is := g.Annotations[a.Key]
+		if is && (a.Key != v1alpha1.AnnotationRotateKeyring || !v1alpha1.AsksForCampaign(value)) {
 			return fmt.Sprintf("%s was requested, and the operator has not answered yet (%s=%s)", a.Verb, a.Key, value)
 		}
 	}

@@ -4,7 +4,6 @@ package rotate
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
@@ -27,9 +26,9 @@ const Kind = "MfgRotationReport"
 // Report is the answer of rotate in machine form.
 type Report struct {
 	request.Report `json:",inline"`
-	// BeganAt is when the first of the runs began; empty for a single site.
+	// BeganAt is since when keys count as new; empty for a single site.
 	BeganAt string `json:"beganAt,omitempty"`
-	// Before are sites that an earlier run has rotated.
+	// Before are the sites that had their new keys when this run began to watch, Steps is what was done since.
 	Before []string       `json:"before,omitempty"`
 	Steps  []rotationStep `json:"steps"`
 	// Left are the sites that are still to be rotated; null if the group could not be read.
@@ -50,12 +49,9 @@ type rotationStep struct {
 	LostTransactions *int64 `json:"lostTransactions,omitempty"`
 }
 
-func (op *Op) rotationReport(plan []screen.Line, r *rotation) *Report {
-	rep := &Report{Report: *op.Report("rotate", plan, r.change()), Steps: []rotationStep{}, Left: []string{}}
+func (op *Op) rotationReport(plan []screen.Line, change map[string]string) *Report {
+	rep := &Report{Report: *op.Report("rotate", plan, change), Steps: []rotationStep{}, Left: []string{}}
 	rep.Kind, rep.Site = Kind, op.Site
-	if op.Site == "" {
-		rep.BeganAt, rep.Before = r.campaign.Began.Format(time.RFC3339), r.before
-	}
 	return rep
 }
 
@@ -66,7 +62,7 @@ func (op *Op) dryRun(env cli.Environment, rep *Report) error {
 	}
 	rep.DryRun, rep.Outcome, rep.Message = op.DryRun, cli.OutcomePlanned, "nothing was sent"
 	if op.DryRun == request.DryRunServer {
-		rep.Message = "the API server would take the first step; nothing was changed"
+		rep.Message = "the API server would take it; nothing was changed"
 	}
 	return op.Output.Print(env.Out, rep)
 }

@@ -98,7 +98,11 @@ func (o Options) encryption(r report.MysqlFailoverGroupReport) string {
 	if !r.Encryption.Sealed || r.Encryption.UnencryptedTablespaces > 0 {
 		label.colour = warn
 	}
-	return o.paragraph(label, words)
+	out := o.paragraph(label, words)
+	if c := r.Encryption.Campaign; c != nil {
+		out += o.paragraph(text{"Rotation", warn}, "of all sites: "+c.Words)
+	}
+	return out
 }
 
 // outlook is a planned failover under way, copies under way, and what would happen if the active site were lost now.

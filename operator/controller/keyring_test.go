@@ -227,7 +227,7 @@ func TestKeyringStatusIsNotWrittenOverANewerOne(t *testing.T) {
 	s := &scope.Scope{Group: w.group(), Key: scopetest.Key, Now: time.Now(), Again: scope.WhenSettled}
 	w.monitorStatus("a", 9)
 	d := keyring.Decision{Sites: []keyring.Next{{Name: "a", Status: v1alpha1.SiteKeyringStatus{Name: "a", Phase: v1alpha1.KeyringPending}}}}
-	if err := w.r.encryption.Persist(w.ctx, s, d); err == nil {
+	if err := w.r.encryption.Persist(w.ctx, s, d, nil); err == nil {
 		t.Error("an old look was written over a newer one")
 	}
 }

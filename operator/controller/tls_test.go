@@ -30,10 +30,10 @@ func TestWhatASiteShowsCounts(t *testing.T) {
 		"all is well":                       {valid(60*day, 30*day), ""},
 		"cert-manager has still to begin":   {valid(59*day, 31*day), ""},
 		"a short-lived one":                 {valid(16*time.Hour, 8*time.Hour), ""},
-		"a short-lived one, not renewed":    {valid(21*time.Hour, 3*time.Hour), "b shows a certificate that ends at 2026-11-20T15:00:00Z"},
-		"not renewed":                       {valid(77*day, 13*day), "b shows a certificate that ends at 2026-12-03T12:00:00Z"},
+		"a short-lived one, not renewed":    {valid(21*time.Hour, 3*time.Hour), "b shows a certificate that expires at 2026-11-20T15:00:00Z"},
+		"not renewed":                       {valid(77*day, 13*day), "b shows a certificate that expires at 2026-12-03T12:00:00Z"},
 		"of ten years":                      {valid(3630*day, 20*day), ""},
-		"ended":                             {valid(91*day, -day), "b shows a certificate that ends"},
+		"ended":                             {valid(91*day, -day), "b shows a certificate that expires"},
 		"refused":                           {refused, "MySQL of b does not take the certificate: it keeps the former one"},
 		"MySQL has not answered as to that": {wire.CertificateReport{}, ""},
 	} {

@@ -62,6 +62,8 @@ type world struct {
 	fail map[string]error
 	// reject makes the apply of an object of a name fail.
 	reject func(name string) error
+	// drops has the API server know nothing of campaigns.
+	drops bool
 	// applies counts writes.
 	writes int
 }
@@ -123,7 +125,11 @@ func worldOf(t *testing.T, builder *fake.ClientBuilder, group *v1alpha1.MysqlFai
 				if err := count(o); err != nil {
 					return err
 				}
-				return c.SubResource(name).Apply(ctx, o, opts...)
+				err := c.SubResource(name).Apply(ctx, o, opts...)
+				if g, is := o.(*applyv1alpha1.MysqlFailoverGroupApplyConfiguration); is && w.drops && g.Status.EncryptionAtRest != nil {
+					g.Status.EncryptionAtRest.Campaign = nil
+				}
+				return err
 			},
 		}).Build()
 	w.c = made

@@ -30,6 +30,10 @@ var (
 	eventKeyringFound              = events.Normal(v1alpha1.ReasonKeyringFound, "Seal")
 	eventKeyringRotated            = events.Normal(v1alpha1.ReasonKeyringRotated, "Rotate")
 	eventKeyringRotationRefused    = events.Warning(v1alpha1.ReasonKeyringRotationRefused, "Refuse")
+	eventKeyringCampaignBegan      = events.Normal(v1alpha1.ReasonKeyringCampaignBegan, "Rotate")
+	eventKeyringCampaignWaits      = events.Warning(v1alpha1.ReasonKeyringCampaignWaits, "Hold")
+	eventKeyringCampaignDone       = events.Normal(v1alpha1.ReasonKeyringCampaignDone, "Rotate")
+	eventKeyringCampaignStopped    = events.Warning(v1alpha1.ReasonKeyringCampaignStopped, "Stop")
 	eventEncryptionAdopted         = events.Normal(v1alpha1.ReasonEncryptionAdopted, "Adopt")
 	eventEncryptionAdoptionRefused = events.Warning(v1alpha1.ReasonEncryptionAdoptionRefused, "Refuse")
 )
@@ -47,8 +51,8 @@ func (r *Encryption) Keep(ctx context.Context, s *scope.Scope) error {
 	if err != nil {
 		return err
 	}
-	d := keyring.Decide(g)
-	if err := r.Persist(ctx, s, d); err != nil {
+	c, d := decide(s, g)
+	if err := r.Persist(ctx, s, d, c.Status); err != nil {
 		if apierrors.IsConflict(err) {
 			s.Again = min(s.Again, scope.WhenOvertaken)
 			return scope.ErrStop // somebody wrote meanwhile: begin anew with what stands
@@ -58,6 +62,9 @@ func (r *Encryption) Keep(ctx context.Context, s *scope.Scope) error {
 	r.wishKeyrings(s, d)
 	r.reportKeyrings(s, d) // what is persisted, also while an effect does not succeed: alerts are about it
 	if err := r.performKeyrings(ctx, s, d); err != nil {
+		return err
+	}
+	if err := r.performCampaign(ctx, s, c); err != nil {
 		return err
 	}
 	if err := r.keepTrust(ctx, s); err != nil {

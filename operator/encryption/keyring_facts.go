@@ -33,7 +33,8 @@ func (r *Encryption) keyringGroup(ctx context.Context, s *scope.Scope) (keyring.
 		g.PlannedTo = p.To
 	}
 	order, set := asks.Open(s.Group, v1alpha1.RequestRotateKeyring)
-	g.Rotate, g.RotateID, g.RotateSet = order.Value, order.ID, set
+	campaign := v1alpha1.AsksForCampaign(order.Value) // the site is named once that has decided
+	g.Rotate, g.RotateID, g.RotateSet = order.Value, order.ID, set && !campaign
 	if s.Group.IsNew() && s.Restore != nil {
 		g.EscrowTimeout = 0 // nobody can say how long a backup is loaded, and nothing opens before the keyring is in escrow (I16)
 	}
@@ -47,7 +48,7 @@ func (r *Encryption) keyringGroup(ctx context.Context, s *scope.Scope) (keyring.
 		}
 		g.Sites = append(g.Sites, one)
 	}
-	if g.RotateSet {
+	if set {
 		g.Update = r.updateInFlight(s, g)
 	}
 	if keyring.AdoptsNext(g) {

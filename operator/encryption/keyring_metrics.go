@@ -28,6 +28,24 @@ const (
 var Rotations = metrics.Counter(metrics.Operator, "operator_keyring_rotations_total",
 	"Rotations of a site's master keys, by outcome.", "outcome")
 
+// CampaignLeft is how many sites the rotation of all sites has still to do.
+var CampaignLeft = metrics.Gauge(metrics.Group, "operator_keyring_campaign_sites_left",
+	"Sites that the rotation of all sites, which is under way, has still to rotate; 0 while there is none.")
+
+// CampaignWaits is 1 while the rotation of all sites waits for something.
+var CampaignWaits = metrics.Gauge(metrics.Group, "operator_keyring_campaign_waiting",
+	"1 while the rotation of all sites waits for something, else 0. status.encryptionAtRest.campaign says for what.")
+
+// showCampaign shows the rotation of all sites.
+func showCampaign(namespace, group string, c *v1alpha1.CampaignStatus) {
+	left := 0
+	if c.UnderWay() {
+		left = len(c.Left())
+	}
+	CampaignLeft.WithLabelValues(namespace, group).Set(float64(left))
+	CampaignWaits.WithLabelValues(namespace, group).Set(oneIf(c.UnderWay() && c.Step == v1alpha1.CampaignWaiting))
+}
+
 // UnencryptedTablespaces counts what is in the clear.
 var UnencryptedTablespaces = metrics.Gauge(metrics.Site, "operator_encryption_unencrypted_tablespaces",
 	"User tablespaces of the site with ENCRYPTION='N'.")

@@ -4,6 +4,7 @@ package encryption
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -19,10 +20,11 @@ import (
 
 // Persist writes the keyrings' part of status, under a manager of its own: it must be durable before anything is
 // done, and the rest of status is not known yet then.
-func (r *Encryption) Persist(ctx context.Context, s *scope.Scope, d keyring.Decision) error {
+func (r *Encryption) Persist(ctx context.Context, s *scope.Scope, d keyring.Decision, campaign *v1alpha1.CampaignStatus) error {
 	want := keyringsStatus(d)
 	if want != nil {
 		want.Sites = append(want.Sites, gone(s)...)
+		want.Campaign = campaign
 	}
 	if equality.Semantic.DeepEqual(s.Group.Status.EncryptionAtRest, want) {
 		return nil
@@ -33,6 +35,9 @@ func (r *Encryption) Persist(ctx context.Context, s *scope.Scope, d keyring.Deci
 		for _, site := range want.Sites {
 			at.WithSites(keyringApply(site))
 		}
+		if want.Campaign != nil {
+			at.WithCampaign(campaignApply(want.Campaign))
+		}
 		status.WithEncryptionAtRest(at)
 	}
 	// The version keeps what a person patched since this group was read.
@@ -42,11 +47,19 @@ func (r *Encryption) Persist(ctx context.Context, s *scope.Scope, d keyring.Deci
 	if err != nil {
 		return fmt.Errorf("write status of keyrings: %w", err)
 	}
+	if campaign != nil && want != nil && !keeps(config) {
+		return errors.New("the CustomResourceDefinition of groups does not know status.encryptionAtRest.campaign: it is older than the operator")
+	}
 	if config.ResourceVersion != nil {
 		s.Group.ResourceVersion = *config.ResourceVersion
 	}
 	s.Group.Status.EncryptionAtRest = want
 	return nil
+}
+
+// keeps is true if the campaign is in what the API server wrote. Without it every look would begin another one.
+func keeps(written *applyv1alpha1.MysqlFailoverGroupApplyConfiguration) bool {
+	return written.Status != nil && written.Status.EncryptionAtRest != nil && written.Status.EncryptionAtRest.Campaign != nil
 }
 
 // keyringsStatus is what status says of the keyrings; nil for a group that is not encrypted yet.

@@ -255,3 +255,17 @@ func TestLate(t *testing.T) {
 			stays, "", nil},
 	})
 }
+
+// Who leads the rotation of several sites asks the guards of one before: what they say is what the order would be answered.
+func TestRefusal(t *testing.T) {
+	g := Group{Known: true, Sites: []Site{{Name: "a", Active: true}, {Name: "b", Provisioned: true, Pod: Pod{Settled: true}, Status: v1alpha1.SiteKeyringStatus{Phase: sealed}}}}
+	for site, want := range map[string]string{"a": v1alpha1.AnswerIsActiveSite, "b": v1alpha1.AnswerOtherKeyring, "nowhere": v1alpha1.AnswerSiteWithoutData} {
+		if reason, why := Refusal(g, site); reason != want || why == "" {
+			t.Errorf("%s: %s, %q", site, reason, why)
+		}
+	}
+	g.Sites[0].Status.Phase = sealed
+	if reason, why := Refusal(g, "b"); reason != "" || why != "" {
+		t.Errorf("%s, %q", reason, why)
+	}
+}

@@ -145,6 +145,15 @@ func refusal(g Group, s Site) (reason, why string) {
 	return "", ""
 }
 
+// Refusal says why the rotation of a site would be refused now, with the reason of the answer; empty if it would not be.
+func Refusal(g Group, site string) (reason, why string) {
+	i := slices.IndexFunc(g.Sites, func(s Site) bool { return s.Name == site })
+	if i < 0 {
+		return v1alpha1.AnswerSiteWithoutData, fmt.Sprintf("%s has no pod yet", site)
+	}
+	return refusal(g, g.Sites[i])
+}
+
 // mayBegin is true if no guard is against a rotation.
 func mayBegin(g Group, s Site) bool {
 	reason, _ := refusal(g, s)

@@ -285,6 +285,60 @@ func TestEachKindHasAnAnnotation(t *testing.T) {
 	}
 }
 
+// The operator asks by an annotation as people do, and takes the place of nobody's request.
+func TestTheOperatorAsksAndWithdraws(t *testing.T) {
+	id := planned.IDAnnotation()
+	mine := map[string]string{planned.Annotation(): "b", id: "1"}
+	for name, tc := range map[string]struct {
+		has, want map[string]string
+		do        func(Writer, *v1alpha1.MysqlFailoverGroup) error
+	}{
+		"asks": {map[string]string{"x": "y"}, map[string]string{"x": "y", planned.Annotation(): "b", id: "1"},
+			func(w Writer, g *v1alpha1.MysqlFailoverGroup) error {
+				return w.Ask(t.Context(), g, Request{planned, "b", "1"})
+			}},
+		"asks beside another": {map[string]string{planned.Annotation(): "c"}, map[string]string{planned.Annotation(): "c"},
+			func(w Writer, g *v1alpha1.MysqlFailoverGroup) error {
+				return w.Ask(t.Context(), g, Request{planned, "b", "1"})
+			}},
+		"withdraws": {mine, nil, func(w Writer, g *v1alpha1.MysqlFailoverGroup) error { return w.Withdraw(t.Context(), g, planned, "1") }},
+		"withdraws another's": {mine, mine, func(w Writer, g *v1alpha1.MysqlFailoverGroup) error {
+			return w.Withdraw(t.Context(), g, planned, "2")
+		}},
+		"withdraws nothing": {nil, nil, func(w Writer, g *v1alpha1.MysqlFailoverGroup) error { return w.Withdraw(t.Context(), g, planned, "") }},
+	} {
+		w := newWorld(t, tc.has)
+		g := w.group()
+		if err := tc.do(Writer{Client: w.c, Owner: v1alpha1.ManagerController}, g); err != nil {
+			t.Fatal(name, err)
+		}
+		if got := w.group(); !maps.Equal(got.Annotations, tc.want) || !maps.Equal(g.Annotations, tc.want) || got.ResourceVersion != g.ResourceVersion {
+			t.Errorf("%s: %v, in memory %v, want %v", name, got.Annotations, g.Annotations, tc.want)
+		}
+		w = newWorld(t, tc.has)
+		w.takes = errors.New("away")
+		if err := tc.do(Writer{Client: w.c}, w.group()); (err != nil) != !maps.Equal(tc.has, tc.want) {
+			t.Errorf("%s: without an API server: %v", name, err)
+		}
+	}
+}
+
+// The note of an older plugin goes once all sites are asked for, and not while that plugin may use it.
+func TestTheNoteOfAnOlderPlugin(t *testing.T) {
+	for value, want := range map[string]bool{"*": false, "*:replicas": false, "b": true} {
+		has := asks(value, "1")
+		has[v1alpha1.AnnotationRotation] = "2026-11-03T12:00:00Z b=1"
+		w := newWorld(t, has)
+		if err := (Writer{Client: w.c}).Tidy(t.Context(), w.group(), rotate); err != nil {
+			t.Fatal(err)
+		}
+		now := w.group().Annotations
+		if _, stays := now[v1alpha1.AnnotationRotation]; stays != want || now[rotate.Annotation()] != value || now["mine"] != "stays" {
+			t.Errorf("%s: %v", value, now)
+		}
+	}
+}
+
 func TestAnswerInWords(t *testing.T) {
 	if got := Refused(v1alpha1.AnswerUnknownSite, "no").String(); got != "refused (UnknownSite): no" {
 		t.Error(got)

@@ -80,6 +80,28 @@ func (w Writer) annotate(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, ch
 	return nil
 }
 
+// Ask puts a request of the operator's own on the group as it was read, unless one of its kind stands: two would have one outcome.
+func (w Writer) Ask(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, q Request) error {
+	if _, stands := Of(g, q.Kind); stands {
+		return nil
+	}
+	if err := w.annotate(ctx, g, map[string]any{q.Kind.Annotation(): q.Value, q.Kind.IDAnnotation(): q.ID}); err != nil {
+		return fmt.Errorf("ask for %s: %w", q.Kind, err)
+	}
+	return nil
+}
+
+// Withdraw takes a request with an id off the group without an answer: who asked for it does not want it any more.
+func (w Writer) Withdraw(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, kind v1alpha1.RequestKind, id string) error {
+	if q, stands := Of(g, kind); !stands || q.ID != id {
+		return nil
+	}
+	if err := w.annotate(ctx, g, map[string]any{kind.Annotation(): nil, kind.IDAnnotation(): nil}); err != nil {
+		return fmt.Errorf("withdraw %s: %w", kind, err)
+	}
+	return nil
+}
+
 // Tidy takes off requests that were answered by an operator that ended before it could, and ids that were left by a person who took
 // a request back. Requests of the kinds that are named get an id if they have none: from then on each is answered once.
 func (w Writer) Tidy(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, named ...v1alpha1.RequestKind) error {
@@ -95,6 +117,10 @@ func (w Writer) Tidy(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, named 
 
 func untidy(g *v1alpha1.MysqlFailoverGroup, named []v1alpha1.RequestKind) map[string]any {
 	change := map[string]any{}
+	// What an older plugin noted of a rotation that it led says nothing to one that the operator leads.
+	if _, is := g.Annotations[v1alpha1.AnnotationRotation]; is && v1alpha1.AsksForCampaign(g.Annotations[v1alpha1.AnnotationRotateKeyring]) {
+		change[v1alpha1.AnnotationRotation] = nil
+	}
 	for _, kind := range v1alpha1.RequestKinds() {
 		q, stands := Of(g, kind)
 		_, hasID := g.Annotations[kind.IDAnnotation()]

@@ -66,6 +66,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.CacheTLSApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CacheTransition"):
 		return &apiv1alpha1.CacheTransitionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CampaignSite"):
+		return &apiv1alpha1.CampaignSiteApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CampaignStatus"):
+		return &apiv1alpha1.CampaignStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CertificateStatus"):
 		return &apiv1alpha1.CertificateStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CloneProgress"):

@@ -34,6 +34,7 @@ var cores = []core{
 	{folder: "sidecar/fence", draws: []int{10, 100}},
 	{folder: "operator/authority", draws: []int{10}},
 	{folder: "operator/keyring", draws: []int{10, 200}},
+	{folder: "operator/campaign", draws: []int{10, 200}},
 	{folder: "operator/passwords", draws: []int{10, 200}},
 	{folder: "operator/backup", draws: []int{10, 200}},
 	{folder: "operator/backups", files: []string{"outcome.go", "perform.go", "yield.go"}, draws: []int{10}, timed: true},
@@ -73,7 +74,7 @@ var cores = []core{
 	{folder: "operator/clone", files: []string{
 		"engines.go", "lapse.go", "provision.go", "provision_clone.go", "provisioning.go", "reclone.go",
 	}, draws: []int{10}, also: reconcile, timed: true},
-	{folder: "operator/encryption", files: []string{"keyring.go", "keyring_facts.go", "keyring_going.go", "keyring_own.go", "keyring_rotate.go"}, draws: []int{10}, also: reconcile, timed: true},
+	{folder: "operator/encryption", files: []string{"campaign.go", "keyring.go", "keyring_facts.go", "keyring_going.go", "keyring_own.go", "keyring_rotate.go"}, draws: []int{10}, also: reconcile, timed: true},
 	{folder: "operator/backupjob", files: []string{"job.go"}, draws: []int{10}},
 	{folder: "operator/accounts", files: []string{"passwords.go", "secret.go", "servers.go"}, draws: []int{10}, also: reconcile, timed: true},
 }

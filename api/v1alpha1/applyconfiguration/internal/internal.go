@@ -497,6 +497,78 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: toRun
       type:
         scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.CampaignOutcome
+  scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.CampaignSite
+  map:
+    fields:
+    - name: fromVersion
+      type:
+        scalar: numeric
+    - name: name
+      type:
+        scalar: string
+    - name: toVersion
+      type:
+        scalar: numeric
+    - name: tries
+      type:
+        scalar: numeric
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.CampaignStatus
+  map:
+    fields:
+    - name: asked
+      type:
+        scalar: boolean
+    - name: beganAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: endedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: message
+      type:
+        scalar: string
+    - name: moves
+      type:
+        scalar: numeric
+    - name: order
+      type:
+        scalar: string
+    - name: outcome
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CampaignOutcome
+    - name: reason
+      type:
+        scalar: string
+    - name: request
+      type:
+        scalar: string
+    - name: retryAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: since
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime
+    - name: site
+      type:
+        scalar: string
+    - name: sites
+      type:
+        list:
+          elementType:
+            namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CampaignSite
+          elementRelationship: associative
+          keys:
+          - name
+    - name: step
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CampaignStep
+    - name: stepID
+      type:
+        scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.CampaignStep
+  scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.CertificateStatus
   map:
     fields:
@@ -620,6 +692,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.EncryptionAtRestStatus
   map:
     fields:
+    - name: campaign
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.CampaignStatus
     - name: sealed
       type:
         scalar: boolean

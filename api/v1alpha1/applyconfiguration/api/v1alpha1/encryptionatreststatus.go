@@ -13,6 +13,8 @@ type EncryptionAtRestStatusApplyConfiguration struct {
 	Sealed *bool `json:"sealed,omitempty"`
 	// sites holds one entry for each site.
 	Sites []SiteKeyringStatusApplyConfiguration `json:"sites,omitempty"`
+	// campaign is the rotation of all sites that is under way, or the last one.
+	Campaign *CampaignStatusApplyConfiguration `json:"campaign,omitempty"`
 }
 
 // EncryptionAtRestStatusApplyConfiguration constructs a declarative configuration of the EncryptionAtRestStatus type for use with
@@ -39,5 +41,13 @@ func (b *EncryptionAtRestStatusApplyConfiguration) WithSites(values ...*SiteKeyr
 		}
 		b.Sites = append(b.Sites, *values[i])
 	}
+	return b
+}
+
+// WithCampaign sets the Campaign field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Campaign field is set to the value of the last call.
+func (b *EncryptionAtRestStatusApplyConfiguration) WithCampaign(value *CampaignStatusApplyConfiguration) *EncryptionAtRestStatusApplyConfiguration {
+	b.Campaign = value
 	return b
 }
