@@ -109,10 +109,6 @@ func cases() []benchCase {
 			Fault: stage.Fault{Name: "operator-node", Moves: true, MayMove: true, Break: killNode, Repair: endStandby}, prepare: leadFrom,
 			runs: 20, batch: 1, targets: afterStandby,
 		},
-		{
-			Fault: stage.Fault{Name: "two-nodes", Moves: true, MayMove: true, Break: killBoth, Repair: endBoth}, prepare: leadFromBeside,
-			runs: 20, batch: 1, targets: afterStandby,
-		},
 	}
 }
 

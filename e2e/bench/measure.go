@@ -152,7 +152,7 @@ func (b *bench) repair(ctx context.Context, g *stage.Group, c benchCase) error {
 		for _, site := range stage.Sites {
 			err = errors.Join(err, uncordonNode(ctx, g, site))
 		}
-	case "operator-node", "two-nodes":
+	case "operator-node":
 		err = errors.Join(err, g.InstallOperator(ctx))
 	case "mysqld-dead":
 		for _, site := range stage.Sites {

@@ -25,45 +25,6 @@ func afterStandby(spec v1alpha1.MysqlFailoverGroupSpec) []target {
 	return []target{{Figure: figureMax, Limit: (leaseOf(spec) + 8*time.Second).Seconds()}}
 }
 
-// beside is the node of a site that is neither active nor could become it: the operator leads there in the case two-nodes, so that what may
-// take over stays, and so does the hub, by way of which the clients come.
-func beside(g *v1alpha1.MysqlFailoverGroup) (string, error) {
-	for _, s := range g.Spec.Sites {
-		if s.Role == v1alpha1.DROnly && s.Name != g.Status.ActiveSite {
-			return s.Name, nil
-		}
-	}
-	return "", fmt.Errorf("group %s has no site that could lose its node beside the active one", g.Name)
-}
-
-// leadFromBeside has the operator lead from another site's node than the active one's.
-func leadFromBeside(ctx context.Context, g *stage.Group, _ string) error {
-	return onBeside(ctx, g, func(node string) error { return leadFrom(ctx, g, node) })
-}
-
-// killBoth is loss of power of the active site's node and of the operator's, at once.
-func killBoth(ctx context.Context, g *stage.Group, site string) error {
-	return onBeside(ctx, g, func(node string) error { return g.Lab.KillNodes(ctx, site, node) })
-}
-
-// endBoth gives both nodes back, and leaves the lab with one operator.
-func endBoth(ctx context.Context, g *stage.Group, site string) error {
-	err := onBeside(ctx, g, func(node string) error { return g.Lab.StartNode(ctx, node) })
-	return errors.Join(err, endStandby(ctx, g, site), g.Lab.AwaitReady(ctx, 2*time.Minute))
-}
-
-func onBeside(ctx context.Context, g *stage.Group, do func(node string) error) error {
-	group, err := g.Get(ctx)
-	if err != nil {
-		return err
-	}
-	node, err := beside(group)
-	if err != nil {
-		return err
-	}
-	return do(node)
-}
-
 // leadFrom runs two operators, on a site's node and on the hub, and has the one on the site's node lead.
 func leadFrom(ctx context.Context, g *stage.Group, site string) error {
 	values, err := g.OperatorValues()
