@@ -158,8 +158,8 @@ func (n *Next) answer(g Group) {
 	s := n.site
 	switch {
 	case !ordered(g, s):
-	case s.Status.Phase == sealed && s.Status.Rotated:
-		n.Effects = append(n.Effects, done(s))
+	case s.Status.Phase == sealed && s.Status.Rotated && s.Status.Request == g.RotateID:
+		n.Effects = append(n.Effects, done(s)) // for another order, which came as the pod was sealed, nothing was done: it gets its own rotation
 	case s.Status.Work == v1alpha1.KeyringRotation || s.Status.Rotated || s.Status.Stage == v1alpha1.KeyringSealing:
 		// It is under way, or about to be: what follows answers it.
 	case g.Known && !n.Moved:
