@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// EverySite, as the value of the annotation rotate-keyring, asks for the rotation of all sites. No site can have that name.
+// EverySite asks for the rotation of all sites, as the value of the annotation rotate-keyring. No site can have that name.
 const EverySite = "*"
 
 // Words after EverySite and a colon, separated by commas.

@@ -144,7 +144,7 @@ func TestTheReceiverIsStartedAgainI8(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			tt.server.heard = func(query string) {
-				if tt.gone && query == rotateBinaryLog && tt.server.fails[query] != error(driver.ErrInvalidConn) {
+				if tt.gone && query == rotateBinaryLog && !errors.Is(tt.server.fails[query], driver.ErrInvalidConn) {
 					cancel()
 				}
 			}

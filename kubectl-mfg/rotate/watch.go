@@ -102,10 +102,10 @@ func (r *rotation) look(g *v1alpha1.MysqlFailoverGroup, c *v1alpha1.CampaignStat
 
 // progress is the step at hand, in words.
 func progress(g *v1alpha1.MysqlFailoverGroup, c *v1alpha1.CampaignStatus) string {
-	switch k := keyrings.SiteStatus(g, c.Site); {
-	case c.Step == v1alpha1.CampaignRotating:
-		return "rotate " + c.Site + ": " + keyringWords(k)
-	case c.Step == v1alpha1.CampaignMoving:
+	switch c.Step {
+	case v1alpha1.CampaignRotating:
+		return "rotate " + c.Site + ": " + keyringWords(keyrings.SiteStatus(g, c.Site))
+	case v1alpha1.CampaignMoving:
 		return strings.TrimSuffix("move the role to "+c.Site+": "+c.Message, ": ")
 	}
 	return c.Words()
