@@ -135,7 +135,7 @@ func pluginRotatesAll(t *testing.T, v *vault) {
 	var runs [3]rotations
 	for i := range 2 {
 		a := pluginRun{group: v.Group, args: args, until: begun(i)}.play(t)
-		a.want(t, 4, &runs[i]).says(t, "interrupted", "the operator goes on; to watch it: kubectl mfg rotate "+v.Name+" -n "+v.Namespace+" --all",
+		a.want(t, 4, &runs[i]).says(t, "interrupted", "the operator continues; to watch it: kubectl mfg rotate "+v.Name+" -n "+v.Namespace+" --all",
 			"to stop it: kubectl mfg rotate "+v.Name+" -n "+v.Namespace+" --stop")
 		now, err := v.Get(t.Context())
 		if err != nil || !now.Status.EncryptionAtRest.Campaign.UnderWay() || now.Annotations[v1alpha1.AnnotationRotateKeyring] != v1alpha1.EverySite {

@@ -107,6 +107,7 @@ func progress(g *v1alpha1.MysqlFailoverGroup, c *v1alpha1.CampaignStatus) string
 		return "rotate " + c.Site + ": " + keyringWords(keyrings.SiteStatus(g, c.Site))
 	case v1alpha1.CampaignMoving:
 		return strings.TrimSuffix("move the role to "+c.Site+": "+c.Message, ": ")
+	case v1alpha1.CampaignWaiting:
 	}
 	return c.Words()
 }
