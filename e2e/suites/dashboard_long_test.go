@@ -41,7 +41,7 @@ func TestDashboardShowsALostSite(t *testing.T) {
 	if _, err := g.Break(t.Context(), fault, from); err != nil {
 		t.Fatal(err)
 	}
-	s.until(t, time.Minute, "The fault", "Neither the sidecar nor MySQL of "+from+" answers any more. Its lease may still run: nobody else may write yet.",
+	s.until(t, time.Minute, "The fault", "Neither the sidecar nor MySQL of "+from+" answers any more. Its lease may still run: no other site may write yet.",
 		func(frame string) error { return lacks(frame, "Unreachable", from+" silent ") })
 	s.until(t, time.Minute, "The failover", "It is decided and written down: the new epoch is persisted, and "+to+" is to be opened. What is waited for is the proof that "+from+" has stopped: the end of its lease.",
 		func(frame string) error {
