@@ -12,10 +12,10 @@ import (
 	"github.com/mysql-mfg/mfg/operator/promotion"
 )
 
-// BehindTheSites is true if a site of the group has adopted an epoch that status does not know: the status was restored
-// from a backup or edited. A site that is open and that the highest epoch names, as it says itself, is the active one. Any other
-// that accepts writes was opened by hand, and may lack what the one that is named has acknowledged. Volumes that are not part
-// of the group may remember anything.
+// BehindTheSites is true if a site of the group has adopted an epoch that status does not know: status was restored from a
+// backup, or edited. The active site is the open one that says that the highest epoch names it. Any other that accepts writes
+// was opened by hand, and may lack what the named one has acknowledged. Volumes that are not part of the group may remember
+// anything.
 func BehindTheSites(s Snapshot) (writer string, behind bool) {
 	highest := s.Status.Epoch
 	var writers []string
@@ -37,7 +37,7 @@ func BehindTheSites(s Snapshot) (writer string, behind bool) {
 	return writer, highest > s.Status.Epoch
 }
 
-// catchUp takes the site that is open under the highest epoch for the active one, under the epoch after it: it stays open.
+// catchUp makes the site that is open under the highest epoch the active one, under the epoch after that: it stays open.
 func catchUp(s Snapshot, d Decision, writer string) Decision {
 	site, _ := s.Site(writer)
 	d.Status.Epoch, d.Status.ActiveSite, d.Status.Transition = site.Sidecar.Report.Epoch+1, writer, nil
@@ -47,11 +47,11 @@ func catchUp(s Snapshot, d Decision, writer string) Decision {
 		site.Sidecar.Report.Epoch).then(Select{Site: writer}, Announce{}).within(time.Millisecond)
 }
 
-// bootstrap chooses the first active site. All candidates must have been seen: a group that was created anew over
-// retained volumes has a history that only the sites know.
+// bootstrap chooses the first active site. All candidates must have been seen: a group that was created again
+// over retained volumes has a history that only the sites know.
 func bootstrap(s Snapshot, d Decision) Decision {
 	if s.Policy.AwaitsRestore {
-		// Also by order: what opened now would be an empty database in place of a restored one.
+		// This holds for an order too: a site opened now would be an empty database in place of a restored one.
 		return d.say(TopologyUninitialised, VerdictWait, v1alpha1.ReasonRestoring,
 			"a backup is being loaded, and nothing opens before it is there; see condition RestoreReady")
 	}
@@ -87,18 +87,18 @@ func bootstrap(s Snapshot, d Decision) Decision {
 	}
 	d = d.begin(s, v1alpha1.FailoverBootstrap, best.Site.Name, v1alpha1.ReasonFirstSite)
 	d.Status.Epoch, d.Status.Transition.From = max(highest, s.Status.Epoch)+unseen+1, ""
-	d.Status.Transition.FromExecuted = best.All // whoever takes its place before it was opened must hold that too
+	d.Status.Transition.FromExecuted = best.All // a site that takes its place before it is opened must hold that too
 	return d.say(TopologyUninitialised, VerdictBootstrap, v1alpha1.ReasonFirstSite, "%s becomes active; the sites have seen epoch %d",
 		best.Site.Name, highest)
 }
 
-// betterFirst puts the site with more rows outside InnoDB before others that hold as many transactions: nothing else remembers who has them (I7).
+// betterFirst ranks sites by transactions, then by tables with rows outside InnoDB: nothing else remembers which site has those rows (I7).
 func betterFirst(a, b promotion.Candidate) int {
 	return cmp.Or(cmp.Compare(b.All.Count(), a.All.Count()), cmp.Compare(rowsOf(b.Site), rowsOf(a.Site)), promotion.Better(a, b))
 }
 
-// mayBeFirst is true for the sites of which one becomes the first active one. In a group that was restored that is the one with the
-// backup alone, whatever others hold: else a person decides.
+// mayBeFirst is true for a site that may become the first active one. In a restored group only the site with the backup may,
+// whatever others hold: else a person decides.
 func mayBeFirst(s Snapshot, site Site) bool {
 	if s.Policy.RestoredSite != "" && s.Policy.RestoredSite != site.Name {
 		return false
@@ -130,7 +130,7 @@ func lacksSome(s Snapshot, d Decision, best promotion.Candidate) (bool, Decision
 	return false, d
 }
 
-// firstPatience is how long a candidate of a group without an active site may take to come up before people are told.
+// firstPatience is how long a candidate of a group without an active site may take to come up before the operator tells people.
 const firstPatience = 10 * time.Minute
 
 // awaitCandidate waits for a candidate that was not seen: it may be the one that has the data.

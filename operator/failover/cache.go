@@ -13,9 +13,9 @@ import (
 // CachePolicy is facts.CachePolicy.
 type CachePolicy = facts.CachePolicy
 
-// awaitCache waits until the cache of the target has caught up, before writes pause: then the sessions move with MySQL. It may lose
-// sessions and never a failover, so this is bounded, is asked of planned failovers that a person wants and of nothing else, and a cache
-// of which nobody knows anything is not waited for.
+// awaitCache waits until the target's cache has caught up, before writes pause: then the sessions move with MySQL. The cache may cost
+// sessions, but never a failover. So the wait is bounded, applies only to planned failovers that a person wants, and is skipped if
+// nothing is known about the cache.
 func awaitCache(s Snapshot, d Decision, p Planned) (Decision, bool) {
 	target, _ := s.Site(p.To)
 	waited := s.Now.Sub(p.StartedAt)

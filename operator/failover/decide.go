@@ -45,14 +45,14 @@ func Decide(s Snapshot, old Memory) Decision {
 	d = d.sayUnwritable(s)
 	d.urgent = !d.Blocked() && (d.Status.Transition.Urgent(s.Now, s.Policy) || s.Status.Transition.Urgent(s.Now, s.Policy))
 	if err := d.check(s); err != nil {
-		// A decision that breaks an invariant is a bug of this package. Doing nothing and holding is always safe.
+		// A decision that breaks an invariant is a bug in this package. Doing nothing and holding is always safe.
 		return Decision{Topology: d.Topology, Verdict: VerdictAlert, Reason: v1alpha1.ReasonInvariantViolated, Message: err.Error(),
 			Status: s.Status, Memory: d.Memory, Hold: true, Views: d.Views}
 	}
 	return d
 }
 
-// say sets what is seen and done.
+// say sets what the poll saw and what the operator does about it.
 func (d Decision) say(t Topology, v Verdict, r Reason, format string, args ...any) Decision {
 	d.Topology, d.Verdict, d.Reason, d.Message = t, v, r, fmt.Sprintf(format, args...)
 	return d
@@ -80,11 +80,11 @@ func steady(s Snapshot, d Decision, old Memory) Decision {
 	silent := d.Memory.Of(s.Status.ActiveSite).SilentPolls
 	switch {
 	case a.Writable():
-		// A person's order to accept loss is for a group that is down; a healthy one moves by planned failover.
-		// I16, I29: open, it stays open under a hold; should it restart between two looks, it waits for its escrow, or for a person.
+		// An order to accept loss is for a group that is down; a healthy group moves by planned failover. I16, I29: an open site
+		// stays open under a hold. If it restarts between two looks, it waits for its escrow, or for a person.
 		d.Hold = maySoonClose(s, d.Memory, a)
 		if a.OtherVolume {
-			d.Hold = true // somebody opened it by hand: its sidecar closes it, and must not open it again on this look (I12)
+			d.Hold = true // a person opened it by hand: its sidecar closes it, and must not open it again on this look (I12)
 		}
 		return plan(s, healthy(s, d, a), a)
 	case s.Order.Elsewhere(s.Status.ActiveSite):
@@ -97,7 +97,7 @@ func steady(s Snapshot, d Decision, old Memory) Decision {
 	case a.Sidecar.Answered:
 		return due(s, d, TopologyActiveDown, v1alpha1.ReasonActiveSiteDown)
 	case !memory.IsLongSilent(s, d.Memory, s.Status.ActiveSite):
-		// Also an active site whose sidecar alone is silent waits here: without its sidecar it cannot be opened again.
+		// An active site whose sidecar alone is silent waits here too: without its sidecar it cannot be opened again.
 		return d.say(TopologyActiveSilent, VerdictWait, v1alpha1.ReasonBelowThreshold,
 			"%s does not answer (%d of %d polls)", s.Status.ActiveSite, silent, s.Policy.Threshold).
 			within(time.Duration(s.Policy.Threshold-1)*s.Policy.PollInterval - down)

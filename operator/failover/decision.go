@@ -12,7 +12,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/views"
 )
 
-// Topology is what is seen, in one word.
+// Topology names in one word what the poll saw of the group.
 type Topology string
 
 // The topologies.
@@ -26,7 +26,7 @@ const (
 	TopologyTransition     Topology = "Transition"
 )
 
-// Verdict is what is done about it, in one word.
+// Verdict names in one word what the operator does about it.
 type Verdict string
 
 // The verdicts.
@@ -52,25 +52,25 @@ type Decision struct {
 	Status  Durable
 	Persist bool
 	Memory  Memory
-	// Hold is what the statement says: nobody may open writes.
+	// Hold is true if the statement holds: no site may open writes.
 	Hold bool
 	// Effects are performed in order; the first failure ends the pass.
 	Effects []Effect
 	Views   []views.View
 	// Forecast is what would happen if the active site were lost; nil unless the group is healthy.
 	Forecast *promotion.Forecast
-	// Unwritable is set while the active site is open and clients cannot write to it all the same.
+	// Unwritable is set while the active site is open, but clients cannot write to it.
 	Unwritable *views.Unwritable
-	// Stays is set while the active site is about to go and keeps its role.
+	// Stays is set while the active site is about to go but keeps its role.
 	Stays *Stays
-	// StallStands says why no other site takes over from one whose volume takes no writes; empty if that is not due.
+	// StallStands says why no other site takes over from an active site whose volume takes no writes; empty if no takeover is due.
 	StallStands string
 	// Next is when to look again at the latest; zero means at the poll interval.
 	Next   time.Duration
 	urgent bool
 }
 
-// Blocked is true if a failover is due or under way and cannot go on without help or a change of the facts.
+// Blocked is true if a failover is due or under way and cannot continue without help or a change of the facts.
 func (d Decision) Blocked() bool { return d.Verdict == VerdictBlocked || d.Verdict == VerdictAlert }
 
 // Stays says why an active site that is about to go keeps its role. It holds nothing that changes with every poll.
@@ -95,7 +95,7 @@ func (d Decision) check(s Snapshot) error {
 			return fmt.Errorf("opens %s but the active site is %s (I1)", open.Site, d.Status.ActiveSite)
 		}
 		if i != len(d.Effects)-1 {
-			// So at most one site is opened at a time, too.
+			// This also keeps it to at most one site at a time.
 			return fmt.Errorf("opening %s is not the last effect (I1, I2)", open.Site)
 		}
 		if d.Hold {
@@ -121,7 +121,7 @@ func (d Decision) check(s Snapshot) error {
 	return nil
 }
 
-// Urgent is true while a planned failover keeps writes out: nothing but the move itself may take time. So it is for the
-// decision that ends it, which rests on a look that hardly waited for the other sites: what they are is told after the next. What
-// is blocked, or takes longer than it may, is told like any other trouble.
+// Urgent is true while a planned failover keeps writes out: nothing but the move itself may take time then. It is also true for
+// the decision that ends the move: that one rests on a look that hardly waited for the other sites, so the operator reports them
+// after the next look. A move that is blocked, or takes longer than it may, is reported like any other trouble.
 func (d Decision) Urgent() bool { return d.urgent }

@@ -10,7 +10,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/promotion"
 )
 
-// due begins an emergency failover unless something forbids it; then it says what, and the next poll asks again.
+// due begins an emergency failover. If something forbids it, due says what, and the next poll asks again.
 func due(s Snapshot, d Decision, seen Topology, why Reason) Decision {
 	forced, kind := why == v1alpha1.ReasonForced, v1alpha1.FailoverEmergency
 	best, found := promotion.Choose(s, d.Memory, s.Status.ActiveSite)
@@ -26,7 +26,7 @@ func due(s Snapshot, d Decision, seen Topology, why Reason) Decision {
 	if never := promotion.FirstAgainst(promotion.Endings, ask); why == v1alpha1.ReasonActiveSiteSilent && never.Reason != "" {
 		d.Status.Records = s.Status.Records
 		if d = d.say(seen, VerdictBlocked, never.Reason, "%s: %s", why, never.Message); never.Reason == v1alpha1.ReasonBelowThreshold {
-			d.Verdict = VerdictWait // it is about to be known
+			d.Verdict = VerdictWait // the next polls will show it
 			return d.within(s.Policy.PollInterval / 4)
 		}
 		return d
@@ -35,7 +35,7 @@ func due(s Snapshot, d Decision, seen Topology, why Reason) Decision {
 	return d.say(seen, VerdictFailover, why, "failover %s -> %s under epoch %d", s.Status.ActiveSite, best.Site.Name, d.Status.Epoch)
 }
 
-// begin states the intent: the next epoch, its target, and that nobody may open yet.
+// begin states the intent: the next epoch, its target, and that no site may open yet.
 func (d Decision) begin(s Snapshot, kind v1alpha1.FailoverKind, to string, why Reason) Decision {
 	detected := memory.OrNow(d.Memory.Of(s.Status.ActiveSite).DownSince, s.Now)
 	d.Status.Epoch = s.Status.Epoch + 1

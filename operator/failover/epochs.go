@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// epochsKept is how many epochs stay in status: as many as an archiver is told of (wire.MaxCutoffEpochs).
+	// epochsKept is how many epochs stay in status: as many as an archiver gets (wire.MaxCutoffEpochs).
 	epochsKept = 64
-	// epochsBytes bounds their sets of transactions together. Status has to fit into the store of Kubernetes whatever the sets are, or the
+	// epochsBytes bounds their sets of transactions together. Status must fit into the store of Kubernetes whatever the sets are, or the
 	// next failover could not be persisted.
 	epochsBytes = 64 << 10
 )
 
-// noteEpoch keeps with what the present epoch began, in the same write that has its target opened: whoever reads the archive of binary logs
-// tells by it what belongs to the history, and what a failover lost (I28). The oldest epochs go first; the present one always stays.
+// noteEpoch records what the present epoch began with, in the same write that lets its target open. A reader of the binary log archive
+// tells from it what belongs to the history, and what a failover lost (I28). The oldest epochs go first; the present one always stays.
 func (d Decision) noteEpoch(s Snapshot, t Transition) Decision {
 	target, _ := s.Site(t.To)
 	now := v1alpha1.EpochRecord{
@@ -27,7 +27,7 @@ func (d Decision) noteEpoch(s Snapshot, t Transition) Decision {
 		GTIDExecuted: t.ToExecuted.String(),
 	}
 	all, bytes := []v1alpha1.EpochRecord{now}, len(now.GTIDExecuted)
-	// A status from an old backup of Kubernetes may know of epochs that this one takes the place of.
+	// Status from an old backup of Kubernetes may list epochs that this one replaces.
 	before := slices.DeleteFunc(slices.Clone(s.Status.Epochs), func(r v1alpha1.EpochRecord) bool { return r.Epoch >= now.Epoch })
 	for _, r := range before {
 		if bytes += len(r.GTIDExecuted); len(all) == epochsKept || bytes > epochsBytes {

@@ -13,13 +13,13 @@ import (
 	"github.com/mysql-mfg/mfg/operator/memory"
 )
 
-// Gate is the answer of the promotion gate to the transition under way, in words for people: may the target be opened now?
+// Gate is the promotion gate's answer about the transition under way, in words for people: may the target be opened now?
 type Gate struct {
 	Passed   bool
 	Evidence []string
 	// Blockers are the sites that may still vouch for the old active site; while there is one, waiting does not help.
 	Blockers []string
-	// Outlived says why time proves nothing of the old active site; empty if it does.
+	// Outlived says why waiting proves nothing about the old active site; empty if it does.
 	Outlived string
 	// Writer is a site other than the target that accepts writes right now.
 	Writer string
@@ -27,13 +27,13 @@ type Gate struct {
 	ReadyAt time.Time
 }
 
-// AskGate asks the promotion gate for the transition under way.
+// AskGate asks the promotion gate about the transition under way.
 func AskGate(s Snapshot, m Memory) Gate {
 	q := questionOf(s, m)
 	return inWords(q, gate.Decide(q))
 }
 
-// questionOf is what the gate is asked. It is the only place that says which facts a proof rests on.
+// questionOf builds the question for the gate. It is the only place that says which facts a proof rests on.
 func questionOf(s Snapshot, m Memory) gate.Question {
 	t := s.Status.Transition
 	q := gate.Question{Now: s.Now, Epoch: s.Status.Epoch, Target: t.To, Ordered: s.Order.Accepted, Sites: make([]gate.Site, len(s.Sites))}
@@ -42,13 +42,13 @@ func questionOf(s Snapshot, m Memory) gate.Question {
 	}
 	if t.Change() != facts.ChangeFirst {
 		from, _ := s.Site(t.From)
-		from.Name = t.From // also of one that is not seen any more the lease is waited for
+		from.Name = t.From // the gate waits for its lease even if the site is not seen any more
 		q.Old = witness(s, m, from)
 	}
 	return q
 }
 
-// witness is what is known of a site, for the gate.
+// witness is what the operator knows about a site, for the gate.
 func witness(s Snapshot, m Memory, site Site) gate.Site {
 	name, known, ack := site.Name, m.Of(site.Name), Ack{}
 	if known.Ack != nil {
@@ -77,7 +77,7 @@ func inWords(q gate.Question, a gate.Answer) Gate {
 	return g
 }
 
-// evidence is what a record says of the proof.
+// evidence puts the proof into words for the failover record.
 func evidence(q gate.Question, a gate.Answer, outlived string) string {
 	x, blockers := q.Old.Name, strings.Join(a.Blockers, ", ")
 	switch a.Proof {

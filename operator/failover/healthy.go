@@ -23,7 +23,7 @@ func healthy(s Snapshot, d Decision, a Site) Decision {
 	d.Status.Records = lineage.SettleLoss(s, d.Memory, a)
 	for _, site := range s.Sites {
 		if d.Memory.Of(site.Name).Unsettled && site.MySQL.Direct && site.MySQL.ReplicaHost != "" && !site.MySQL.ReceiverStopped {
-			d = d.then(Drain{Site: site.Name}) // what it alone has can be counted only while nothing arrives
+			d = d.then(Drain{Site: site.Name}) // what only this site has can be counted only while nothing arrives
 		}
 		if shouldFollow(s, d.Memory, site, a) {
 			d = d.then(Follow{Site: site.Name, Source: a.Name})
@@ -37,7 +37,7 @@ func healthy(s Snapshot, d Decision, a Site) Decision {
 func shouldFollow(s Snapshot, m Memory, site, a Site) bool {
 	switch {
 	case site.Name == a.Name, site.Removed, site.Busy != "", lineage.IdentityOf(s, m, site) != lineage.IdentityGroup:
-		return false // what an unsettled one alone has is counted first
+		return false // what only an unsettled site has is counted first
 	case !site.MySQL.Direct, !a.MySQL.Direct, !site.Fenced():
 		return false // never CHANGE REPLICATION SOURCE on a site that might accept writes, or that was not compared
 	case !site.All().Subtract(a.MySQL.Executed).IsEmpty():
@@ -47,7 +47,7 @@ func shouldFollow(s Snapshot, m Memory, site, a Site) bool {
 	return site.MySQL.ReplicaOf != a.Name || site.MySQL.ReceiverStopped || !site.MySQL.SQLRunning
 }
 
-// sayUnwritable puts it in front of what is said of a group of which there is nothing else to say.
+// sayUnwritable notes that clients cannot write, and says so if there is nothing else to say about the group.
 func (d Decision) sayUnwritable(s Snapshot) Decision {
 	if d.Unwritable = views.UnwritableOf(s, d.decided(), d.StallStands); d.Unwritable != nil && d.Verdict == VerdictNothing {
 		words, way := d.Unwritable.Message()

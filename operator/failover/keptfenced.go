@@ -11,15 +11,15 @@ import (
 // has the role already. While it is open it stays so: to close it would stop all writes on a word that was meant for another site. Once
 // it is closed, it is not opened again.
 
-// maySoonClose is true for a site that is open and would not be opened now. Its statement holds, which closes nothing: should it close between
-// two looks, it stays closed.
+// maySoonClose is true for an open site that would not be opened now. Its statement holds, which closes nothing; but if the site closes
+// between two looks, it stays closed.
 func maySoonClose(s Snapshot, m Memory, site Site) bool {
 	return site.KeptFenced || promotion.IsUnescrowed(s, m, site) != ""
 }
 
 // keptFenced moves the role away from a closed site that a person keeps fenced, under the rules of any emergency failover. It answers and is
-// fenced, so the one that takes over fetches all that it holds. Where nobody may take over, the group stays without a writer, and
-// says that a person asked for it.
+// fenced, so the site that takes over fetches all that it holds. If no site may take over, the group stays without a writer, and says that a
+// person asked for it.
 func keptFenced(s Snapshot, d Decision, a Site) Decision {
 	why := promotion.IsKeptFenced(s, d.Memory, a)
 	d = due(s, d, TopologyActiveReadOnly, v1alpha1.ReasonKeptFenced)
@@ -32,7 +32,7 @@ func keptFenced(s Snapshot, d Decision, a Site) Decision {
 	return d
 }
 
-// keptFirst is the site that would be the first to open if nobody kept it fenced.
+// keptFirst finds a site that could open first if no person kept it fenced.
 func keptFirst(s Snapshot) (Site, bool) {
 	for _, site := range s.Sites {
 		free := site

@@ -8,8 +8,8 @@ import (
 	"github.com/mysql-mfg/mfg/operator/remedy"
 )
 
-// keptShut leaves a site closed that would be opened now, until its keyring is in escrow (I16). It says so loudly once that
-// takes longer than any step may.
+// keptShut keeps a site closed that would otherwise be opened now, until its keyring is in escrow (I16). It says so loudly
+// once that takes longer than any step may.
 func (d Decision) keptShut(s Snapshot, seen Topology, site, why string) Decision {
 	since := d.Memory.ReopenSince
 	if t := s.Status.Transition; t != nil {

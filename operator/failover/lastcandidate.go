@@ -15,8 +15,8 @@ func (d Decision) decided() views.Decided {
 	return views.Decided{Status: d.Status, Memory: d.Memory, Healthy: d.Topology == TopologyHealthy, Reason: d.Reason, Message: d.Message}
 }
 
-// lastCandidate is the candidate whose eviction would leave the active site without one that has caught up; empty if there are more,
-// or none. While no site is open it is the one that is to be. Of several that are all about to go the best stays until one of them is back: two drains begin at the same moment.
+// keptShut keeps a site closed that would otherwise be opened now, until its keyring is in escrow (I16). It says so loudly
+// once that takes longer than any step may.
 func (d Decision) lastCandidate(s Snapshot) string {
 	active, _ := s.Site(d.Status.ActiveSite)
 	seen := d.decided()
@@ -44,7 +44,7 @@ func (d Decision) lastCandidate(s Snapshot) string {
 	case len(staying) > 0 || len(going) == 0:
 		return ""
 	}
-	// The ranking changes with every poll under load, and the mark stands for a while: it stays with whom it is.
+	// Under load the ranking changes with every poll, and the mark lasts for a while: it stays with the site that has it.
 	slices.Sort(going)
 	for _, name := range going {
 		if views.Lately(s, d.Memory.Of(name).LastCandidateAt) {
@@ -54,5 +54,5 @@ func (d Decision) lastCandidate(s Snapshot) string {
 	return going[0]
 }
 
-// Unheard is true while no site of the group has answered, and not for long: their labels stay (views.Unheard).
+// Unheard is true while no site of the group has answered, but not for long: their labels stay (views.Unheard).
 func (d Decision) Unheard(s Snapshot) bool { return views.Unheard(s, d.Memory) }

@@ -15,8 +15,8 @@ import (
 	"github.com/mysql-mfg/mfg/operator/remedy"
 )
 
-// moving goes on with a planned failover whose target may not be opened yet: fenced, captured, applied, opened. Whatever
-// goes wrong on the way opens the old active site again.
+// moving continues a planned failover whose target may not be opened yet: fence, capture, apply, open. If anything goes
+// wrong on the way, the operator opens the old active site again, unless that is lost.
 func moving(s Snapshot, d Decision) Decision {
 	t := s.Status.Transition
 	from, _ := s.Site(t.From)
@@ -27,7 +27,7 @@ func moving(s Snapshot, d Decision) Decision {
 	needed := captured.Union(target.MySQL.Retrieved)
 	lacks := needed.Subtract(target.MySQL.Executed)
 	elsewhere, where := lineage.Missing(s, d.Memory, target)
-	refused := promotion.UnfitOf(s, d.Memory, target) // nothing is waited for here: writes are kept out
+	refused := promotion.UnfitOf(s, d.Memory, target) // the move waits for no cure: writes are kept out
 	over, dying, lost := overtaken(s, d, from, target)
 	switch {
 	case lost:
@@ -67,7 +67,7 @@ func moving(s Snapshot, d Decision) Decision {
 func capturedSet(s Snapshot, from Site) (gtid.Set, bool) {
 	r := from.Sidecar.Report
 	if !from.Sidecar.Answered || from.OtherVolume || !r.Answered || !r.SuperReadOnly || !r.FencedUnder(s.Status.Epoch) || from.Writable() {
-		return gtid.Set{}, false // what is still written, or not known, cannot be compared
+		return gtid.Set{}, false // a set that may still grow, or is not known, cannot be compared
 	}
 	set, err := gtid.Parse(r.GTIDExecuted)
 	if err != nil {
@@ -76,7 +76,7 @@ func capturedSet(s Snapshot, from Site) (gtid.Set, bool) {
 	return set, true
 }
 
-// revert opens the old active site again, under a further epoch: the target may have heard of the one before.
+// revert opens the old active site again, under another new epoch: the target may have heard of the present one.
 func (d Decision) revert(s Snapshot, phase v1alpha1.PlannedPhase, why Reason, message string, remedies ...Remedy) Decision {
 	t := s.Status.Transition
 	p := Planned{From: t.From, To: t.To, Cause: v1alpha1.ReasonRequested, StartedAt: t.StartedAt}
@@ -89,8 +89,8 @@ func (d Decision) revert(s Snapshot, phase v1alpha1.PlannedPhase, why Reason, me
 }
 
 // overtaken turns a planned failover whose source is lost into an emergency failover to the same target, as soon as the
-// rules of one would act. To open a lost site again, as a failed move does otherwise, would only cost another wait. dying is
-// true while the source is down and not yet long enough: then neither happens.
+// rules of an emergency would act. Opening a lost site again, as a failed move does otherwise, would only cost another wait.
+// dying is true while the source is down, but not for long enough yet: then neither happens.
 func overtaken(s Snapshot, d Decision, from, target Site) (over Decision, dying, lost bool) {
 	if !from.Unusable() || s.Policy.AbortPlanned || promotion.UnfitOf(s, d.Memory, target).By != "" {
 		return d, false, false // the source can be opened again, or must be: the target cannot be opened
@@ -104,7 +104,7 @@ func overtaken(s Snapshot, d Decision, from, target Site) (over Decision, dying,
 	}
 	t := *s.Status.Transition
 	t.Kind, t.Reason, t.StartedAt, t.FromExecuted = v1alpha1.FailoverEmergency, why, s.Now, d.Memory.Of(from.Name).Executed
-	// The epoch stays: it names the target already, and what was acknowledged under it goes on to count for the gate.
+	// The epoch stays: it names the target already, and acknowledgements of it still count for the gate.
 	d.Status.Transition = &t
 	d.Memory.DrainSince = s.Now
 	d.Persist, d.Hold = true, true
@@ -112,7 +112,7 @@ func overtaken(s Snapshot, d Decision, from, target Site) (over Decision, dying,
 	return d.then(Select{Site: t.To}, Announce{Fence: fenceTargets(&t), Drain: t.To}).within(time.Millisecond), false, true
 }
 
-// lostBy names the rule by which an active site that is down would be replaced now, or "": the same as in steady.
+// lostBy names the rule that would now replace an active site that is down, or "". The rules are those of steady.
 func lostBy(s Snapshot, m Memory, site Site) (Reason, string) {
 	down := s.Now.Sub(memory.OrNow(m.Of(site.Name).DownSince, s.Now))
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/views"
 )
 
-// The types of facts live in operator/facts, what is told of sites in operator/views and operator/promotion; here they have their short names.
+// The types of facts live in operator/facts, those that describe sites in operator/views and operator/promotion; these are their short names.
 type (
 	// Policy is facts.Policy.
 	Policy = facts.Policy
@@ -61,13 +61,13 @@ const (
 	LeaseMargin = facts.LeaseMargin
 	// AskTimeout is how long one poll waits for a site that does not answer, at most.
 	AskTimeout = facts.AskTimeout
-	// BystanderTimeout is how long it waits for a site that has no part in a planned failover.
+	// BystanderTimeout is how long a poll waits for a site that has no part in a planned failover.
 	BystanderTimeout = facts.BystanderTimeout
-	// LostTimeout is for the site that an emergency failover takes the role from.
+	// LostTimeout is how long a poll waits for the site that an emergency failover takes the role from.
 	LostTimeout = facts.LostTimeout
-	// ReasonDiskStalled is said of an open active site whose volume takes no writes.
+	// ReasonDiskStalled is the reason of an open active site whose volume takes no writes.
 	ReasonDiskStalled = facts.ReasonDiskStalled
-	// ReasonDiskFailed is said of one whose volume answers with errors.
+	// ReasonDiskFailed is the reason of one whose volume answers with errors.
 	ReasonDiskFailed = facts.ReasonDiskFailed
 	// WorkClone is long work on a site, as Busy names it.
 	WorkClone = facts.WorkClone

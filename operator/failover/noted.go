@@ -12,7 +12,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/memory"
 )
 
-// noteRuns makes durable which runs there are, so that the next operator knows those whose pods are gone by then (I9).
+// noteRuns makes durable which runs there are, so that the next operator knows also those whose pods are gone by then (I9).
 func (d Decision) noteRuns(s Snapshot, n facts.Runs) Decision {
 	d.Status.Runs = n.Kept()
 	if t := d.Status.Transition; t != nil && memory.NotPassed(s.Status.Transition) && !memory.NotPassed(t) {
@@ -22,7 +22,7 @@ func (d Decision) noteRuns(s Snapshot, n facts.Runs) Decision {
 	return d
 }
 
-// close notes that the gate has passed with every run but the one that is to be opened.
+// close marks every run closed but the one to be opened: the gate has passed with them.
 func (d Decision) close(s Snapshot) Decision {
 	target, _ := s.Site(d.Status.ActiveSite)
 	all := map[string][]Run{}
@@ -54,10 +54,10 @@ func (d Decision) noteOutlived(s Snapshot) Decision {
 	return d
 }
 
-// noteRows makes durable what the active site has while it is open: the next operator may see only the others (I9).
+// noteRows makes durable what the active site has outside InnoDB while it is open: the next operator may see only the others (I9).
 func (d Decision) noteRows(s Snapshot) Decision {
 	if d.Reason == v1alpha1.ReasonStatusBehind {
-		return d // noteRowsFound has said it; the site that the old status names may be one that was cut off under the old epoch
+		return d // noteRowsFound has noted it; the site that the old status names may be one that was cut off under the old epoch
 	}
 	a, _ := s.Site(s.Status.ActiveSite)
 	if found := a.Sidecar.Report.Engines; found != nil && lineage.IsHistory(s, a) && found.WithRows != d.Status.RowsOutside {
@@ -74,13 +74,13 @@ func rowsOf(site Site) int {
 	return 0
 }
 
-// noteRowsFound makes durable what the group has outside InnoDB when status is caught up with the sites: status knows nothing of it, and the
-// site that is open may not be there at the next look (I7, I9). If that site has not looked, the most that any other says is a bound from below.
+// noteRowsFound makes durable what the group has outside InnoDB when status catches up with the sites: status knows nothing of it, and the open
+// site may be gone at the next look (I7, I9). If that site has not looked, the most that any other says is a lower bound.
 func (d Decision) noteRowsFound(s Snapshot, writer Site) Decision {
 	d.Status.RowsOutside = rowsOf(writer)
 	if writer.Sidecar.Report.Engines == nil {
 		for _, site := range s.Sites {
-			if !site.Removed && !site.OtherVolume { // what lies elsewhere is not of this group
+			if !site.Removed && !site.OtherVolume { // data on another volume is not this group's
 				d.Status.RowsOutside = max(d.Status.RowsOutside, rowsOf(site))
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/promotion"
 )
 
-// opening goes on with a transition whose gate was passed: nobody but the target can be open under this epoch or an
+// opening continues a transition whose gate was passed: no site but the target can be open under this epoch or an
 // older one, so the target is the active site in all but name.
 func opening(s Snapshot, d Decision) Decision {
 	t := s.Status.Transition
@@ -26,18 +26,18 @@ func opening(s Snapshot, d Decision) Decision {
 	case s.Order.Elsewhere(t.To):
 		return due(s, d.closed(s), TopologyActiveReadOnly, v1alpha1.ReasonForced)
 	case target.Sidecar.Answered && target.MySQL.Direct && target.KeptFenced:
-		return keptFenced(s, d.closed(s), target) // since its gate was passed
+		return keptFenced(s, d.closed(s), target) // a person has kept it fenced since its gate was passed
 	case target.Sidecar.Answered && target.MySQL.Direct && (target.OtherVolume || !target.MySQL.Executed.Contains(t.ToExecuted)):
-		if s.Order.To != "" { // it is this site that was ordered
+		if s.Order.To != "" { // the order names this very site
 			return accepted(s, d, target)
 		}
-		// What it had when its gate was passed is gone: opened now, it would be a copy from the past (I7, I12).
+		// What the site had when its gate was passed is gone. If it were opened now, it would be a copy from the past (I7, I12).
 		d.Memory.At(t.To).Executed = t.ToExecuted
 		lineage.MarkUnsettled(s, &d.Memory)
 		return due(s, d.closed(s), TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteBehind)
 	case target.Sidecar.Answered && target.MySQL.Direct:
 		if r, may := target.WritesBeside(target.Pod.UID); may {
-			return anew(s, d.closed(s), target, r) // the pod that was let open is another one, and may be open
+			return anew(s, d.closed(s), target, r) // another pod was allowed to open, and may be open
 		}
 		if next := due(s, d.closed(s), TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteCannotOpen); stuck && next.Verdict != VerdictBlocked {
 			return next
@@ -63,8 +63,8 @@ func reopening(s Snapshot, d Decision, target Site) Decision {
 	return d.then(toOpen(s, target)...)
 }
 
-// accepted goes on with a target that a person ordered although it has lost what it had when its gate was passed: its record
-// must not claim more than it holds by now.
+// accepted continues with a target that a person ordered, although it has lost what it had when its gate was passed. Its
+// record must not claim more than it holds by now.
 func accepted(s Snapshot, d Decision, target Site) Decision {
 	t := *s.Status.Transition
 	lacks := t.ToExecuted.Subtract(target.MySQL.Executed)

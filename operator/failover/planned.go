@@ -16,22 +16,22 @@ import (
 )
 
 const (
-	// handTime is for how long a good moment is waited for, because every transaction that is left costs the clients time; then the limits
-	// of isClose have to do.
+	// handTime is how long a move waits for a good moment (AtHand), because every transaction left to apply costs the clients time; after
+	// that the limits of IsClose must do.
 	handTime = 20 * time.Second
-	// leavingPatience is how long such a moment is waited for when the active site is about to go: its pod may have 10 s.
+	// leavingPatience is how long a move waits for such a moment when the active site is about to go: its pod may have 10 s.
 	leavingPatience = 2 * time.Second
-	// leavingStands is for how long a site that is about to go keeps its role before people are told.
+	// leavingStands is how long a site that is about to go keeps its role before the operator tells people.
 	leavingStands = 10 * time.Second
 	// leavingRetry is how long after a reverted move of a leaving site the next one begins: each costs the clients a pause,
 	// so the wait doubles, up to leavingRetryMost.
 	leavingRetry     = 15 * time.Second
 	leavingRetryMost = 10 * time.Minute
-	// leavingHaste is for how long it is looked more often whether a candidate has caught up: a pod that is ended is gone then.
+	// leavingHaste is how long the operator checks more often whether a candidate has caught up: a pod that is ended is gone by then.
 	leavingHaste = time.Minute
 )
 
-// advise adds what a person can do about an outcome, if a person asked for it: the operator tries again by itself otherwise.
+// advise adds what a person can do about an outcome, if a person asked for the move. Otherwise the operator tries again.
 func (d Decision) advise(all ...Remedy) Decision {
 	if p := d.Status.Planned; p.Cause == v1alpha1.ReasonRequested {
 		p.Remedies = all
@@ -47,8 +47,8 @@ func (d Decision) end(p Planned, now time.Time, phase v1alpha1.PlannedPhase, why
 	return d
 }
 
-// settlePlanned keeps the note of the planned failover true whatever was decided: a request that nobody can carry out is
-// refused, and one that an emergency has overtaken is over.
+// settlePlanned keeps the note of the planned failover true, whatever was decided: a request that cannot be carried out
+// is refused, and one that an emergency has overtaken is over.
 func settlePlanned(s Snapshot, d Decision) Decision {
 	p, request := d.Status.Planned, s.Policy.PlannedTo
 	moving := d.Status.Transition != nil && d.Status.Transition.Kind == v1alpha1.FailoverPlanned
@@ -59,12 +59,12 @@ func settlePlanned(s Snapshot, d Decision) Decision {
 	case p != nil && p.Phase == v1alpha1.PlannedWaiting && d.Topology != TopologyHealthy && !moving && !blip(s, d, p):
 		return d.end(*p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonNotHealthy, "nothing was changed: %s; ask again once the group is healthy", d.Message).
 			advise(remedy.EveryRule(s.Group)...)
-	case p != nil && p.Over() && !p.Answered && request != p.To: // taken off, or another is asked for by now
+	case p != nil && p.Over() && !p.Answered && request != p.To: // withdrawn, or another site is asked for by now
 		answered := *p
 		answered.Answered = true
 		d.Status.Planned, d.Persist = &answered, true
 	case request != "" && (p == nil || p.Over() && p.Answered) && d.Topology != TopologyHealthy && d.Topology != TopologyTransition:
-		// A request that waited for the end of an outage would move the role when nobody expects it any more.
+		// A request that waited for the end of an outage would move the role when people no longer expect it.
 		return d.end(Planned{From: s.Status.ActiveSite, To: request, Cause: v1alpha1.ReasonRequested, StartedAt: s.Now}, s.Now,
 			v1alpha1.PlannedRefused, v1alpha1.ReasonNotHealthy, "nothing was changed: %s; ask again once the group is healthy", d.Message).
 			advise(remedy.EveryRule(s.Group)...)
@@ -72,13 +72,13 @@ func settlePlanned(s Snapshot, d Decision) Decision {
 	return d
 }
 
-// blip is true while what keeps a planned failover that waits from going on may be over at the next poll.
+// blip is true while the trouble that holds up a waiting planned failover may be over at the next poll.
 func blip(s Snapshot, d Decision, p *Planned) bool {
 	return (d.Verdict == VerdictWait || d.Verdict == VerdictReopen) && d.Status.Transition == nil && s.Now.Sub(p.StartedAt) <= s.Policy.PlannedLagTimeout
 }
 
-// plan looks after planned failovers while the active site is healthy: what was asked for, or an active site that is
-// about to go.
+// plan handles planned failovers while the active site is healthy: one that was asked for, or one away from an
+// active site that is about to go.
 func plan(s Snapshot, d Decision, a Site) Decision {
 	if d = stalled(s, d, a); d.Status.Transition != nil {
 		return d
@@ -90,7 +90,7 @@ func plan(s Snapshot, d Decision, a Site) Decision {
 		if a.Leaving == "" || asked.Status.Planned.Phase != v1alpha1.PlannedWaiting {
 			return asked
 		}
-		// It has no time to wait for the site that was asked for; the request is looked at again afterwards.
+		// There is no time to wait for the requested site; the operator looks at the request again afterwards.
 		sooner := evacuate(s, d, a)
 		if sooner.Status.Transition != nil {
 			return sooner
@@ -117,7 +117,7 @@ func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
 		return d.end(p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonAlreadyActive, "nothing was changed: %s is active already", p.To).
 			advise(remedy.New("see who is active", s.Group.Command("status", "", "")))
 	case why.Reason != "" && p.Phase == v1alpha1.PlannedWaiting && promotion.Passing(why.Reason) && s.Now.Sub(p.StartedAt) <= s.Policy.PlannedLagTimeout:
-		// It was fit when it was asked for: one lost answer is not the end of it.
+		// The target was fit when the move was asked for: one lost answer does not end the request.
 		d.Message = fmt.Sprintf("%s is active; the planned failover waits: %s", a.Name, why.Message)
 		return d
 	case why.Reason != "":
@@ -140,7 +140,7 @@ func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
 			p.Phase, p.Reason, p.Message = v1alpha1.PlannedWaiting, v1alpha1.ReasonTargetLags, p.To+" catches up; nothing was changed yet"
 			d.Status.Planned, d.Persist = &p, true
 		}
-		// The topology stays Healthy: everything else goes on meanwhile.
+		// The topology stays Healthy: everything else continues meanwhile.
 		d.Message = fmt.Sprintf("%s is active; the planned failover waits: %s %s", a.Name, p.To, distance)
 		return d.within(s.Policy.PollInterval / 20)
 	}
@@ -159,8 +159,8 @@ func (d Decision) move(s Snapshot, p Planned) Decision {
 	return d.say(TopologyTransition, VerdictFailover, p.Cause, "planned failover %s -> %s under epoch %d", p.From, p.To, d.Status.Epoch)
 }
 
-// evacuate moves the role away from a site that is about to go. It is not an order: what forbids it is said, and the
-// site goes when it must.
+// evacuate moves the role away from a site that is about to go. It is not an order: if something forbids the move,
+// the operator says so, and the site goes when it must.
 func evacuate(s Snapshot, d Decision, a Site) Decision {
 	p := s.Status.Planned
 	began := memory.OrNow(d.Memory.LeavingSince, s.Now)
@@ -206,8 +206,8 @@ func evacuate(s Snapshot, d Decision, a Site) Decision {
 	return d.within(s.Policy.PollInterval / 20)
 }
 
-// stays says that the role stays on a site that is about to go, once that is no matter of a moment. Whoever drains its node
-// sees only that the eviction is refused.
+// stays says that the role stays on a site that is about to go, once that has lasted for leavingStands. The person who
+// drains its node sees only that the eviction is refused.
 func (d Decision) stays(s Snapshot, a Site, why Reason, message string) Decision {
 	if s.Now.Sub(memory.OrNow(d.Memory.LeavingSince, s.Now)) < leavingStands {
 		return d
@@ -219,7 +219,7 @@ func (d Decision) stays(s Snapshot, a Site, why Reason, message string) Decision
 	return d
 }
 
-// retryAfter is how long after the last of so many reverted moves in a row the next one begins.
+// retryAfter is how long after a reverted move the next one begins; it doubles with every reverted move in a row.
 func retryAfter(records []v1alpha1.FailoverRecord) time.Duration {
 	wait := leavingRetry / 2
 	for _, r := range records {

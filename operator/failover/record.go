@@ -43,8 +43,8 @@ func complete(s Snapshot, d Decision) Decision {
 		then(Select{Site: t.To}).within(time.Millisecond)
 }
 
-// closed keeps the record of a change whose target never opened, or failed before it was seen open, when the next change
-// begins: what the first one lost must not be forgotten.
+// closed records a change whose target never opened, or failed before it was seen open, when the next change begins:
+// what the first one lost must not be forgotten.
 func (d Decision) closed(s Snapshot) Decision {
 	t := *s.Status.Transition
 	if t.Kind != v1alpha1.FailoverBootstrap {
@@ -67,8 +67,8 @@ func withRecord(s Snapshot, t Transition) []v1alpha1.FailoverRecord {
 	return kept
 }
 
-// isNeeded is true for an old record that alone says of a site that it may have what was written off (I10): the site can be away for many
-// changes, and must not come back as a part of the group's history.
+// isNeeded is true for an old record if it alone says that a site may have what was written off (I10): the site can be away for many
+// changes, and must not pass for a part of the group's history when it is back.
 func isNeeded(s Snapshot, newer []v1alpha1.FailoverRecord, r v1alpha1.FailoverRecord) bool {
 	if _, listed := s.Site(r.From); !listed || lineage.Reopens(r) || r.LossExact && r.LostTransactions == 0 {
 		return false // a site that is not listed counts for nothing, and one that lost nothing has only what the group has

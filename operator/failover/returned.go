@@ -17,7 +17,7 @@ func returned(s Snapshot, d Decision, a Site, old Memory) Decision {
 		return keptFenced(s, d, a)
 	}
 	if s.Order.To != "" {
-		return reopened(s, d, a) // it is this site that was ordered: what it lacks was accepted, and all else is asked of every order
+		return reopened(s, d, a) // the order names this site: a person accepted what it lacks, and all else is checked of every order
 	}
 	if lacks, where := lineage.Missing(s, d.Memory, a); !lacks.IsEmpty() {
 		d = due(s, d, TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteBehind)
@@ -25,8 +25,8 @@ func returned(s Snapshot, d Decision, a Site, old Memory) Decision {
 		return d
 	}
 	if known := old.Of(a.Name).Executed; !known.Subtract(a.MySQL.Executed).IsEmpty() || a.OtherVolume {
-		// What it had is gone: its volume was replaced or rolled back. Opened now, it would be a copy from the past. A site
-		// that was replaced before is compared with what it had.
+		// What it had is gone: its volume was replaced or rolled back. If it were opened now, it would be a copy from the
+		// past. A site that was replaced before is compared with what it had.
 		d.Memory.At(a.Name).Executed = known
 		lineage.MarkUnsettled(s, &d.Memory)
 		d = due(s, d, TopologyActiveReadOnly, v1alpha1.ReasonActiveSiteBehind)
@@ -71,13 +71,13 @@ func reopened(s Snapshot, d Decision, a Site) Decision {
 	}
 	d = d.say(TopologyActiveReadOnly, VerdictReopen, why, "%s", message)
 	if stuck {
-		d = d.triedOn(s, a) // nobody else may take over
+		d = d.triedOn(s, a) // no other site may take over
 	}
 	return d.then(Select{Site: a.Name}).then(toOpen(s, a)...).within(s.Policy.PollInterval / 4)
 }
 
 // anew opens a site that has the role under an epoch of its own, behind the promotion gate, because an earlier pod of it may be open
-// under the present one. The next epoch is left out: a site that is named again under the very next one goes on (I1, I2).
+// under the present one. It skips the next epoch: a site that the very next epoch names again stays open (I1, I2).
 func anew(s Snapshot, d Decision, a Site, earlier Run) Decision {
 	d = d.begin(s, v1alpha1.FailoverEmergency, a.Name, v1alpha1.ReasonEarlierPodMayRun)
 	d.Status.Epoch++
@@ -86,7 +86,7 @@ func anew(s Snapshot, d Decision, a Site, earlier Run) Decision {
 		a.Name, earlier, d.Status.Epoch)
 }
 
-// triedOn says of a site that does not open why nobody takes its place, and what a person can do; opening it is tried on.
+// triedOn says why no site takes the place of one that does not open, and what a person can do; the operator keeps trying to open it.
 func (d Decision) triedOn(s Snapshot, site Site) Decision {
 	trouble := ""
 	if said := site.Sidecar.Report.Message; said != "" {
@@ -102,8 +102,8 @@ func (d Decision) triedOn(s Snapshot, site Site) Decision {
 		site.Name, trouble, forbids, out)
 }
 
-// toOpen is what opens a site that has the role, after another look at its relay log: it is thrown away by Detach (I8). With
-// a source, which a person or a status of another time may have left it, a sidecar opens no site.
+// toOpen returns the effects that open a site that has the role, after another look at its relay log, which Detach throws
+// away (I8). A sidecar opens no site with a source, which a person or a status from another time may have left it.
 func toOpen(s Snapshot, target Site) []Effect {
 	left := target.MySQL.Retrieved.Subtract(target.MySQL.Executed)
 	switch {

@@ -14,13 +14,13 @@ import (
 	"github.com/mysql-mfg/mfg/operator/promotion"
 )
 
-// An active site is open, its sidecar and its MySQL answer, and its data volume takes no writes: every commit hangs, or fails. It looks
-// healthy to every other rule. After stallTimeout it is replaced by a site whose own volume takes writes (decision 0020).
+// An active site can be open, with a sidecar and a MySQL that answer, while its data volume takes no writes: every commit hangs, or
+// fails. It looks healthy to every other rule. After stallTimeout a site whose own volume takes writes replaces it (decision 0020).
 
-// volumeValid is how old the last try on a candidate's volume may be.
+// volumeValid is how old a candidate's last volume probe may be.
 const volumeValid = 30 * time.Second
 
-// StalledFor is for how long it has been so: by what was reported poll by poll, and by the probe, which looks more often.
+// StalledFor is how long the volume has taken no writes: the shorter of what the polls saw and what the probe says, which looks more often.
 func StalledFor(s Snapshot, m Memory, a Site) time.Duration {
 	if !a.Stalls() {
 		return 0
@@ -28,8 +28,8 @@ func StalledFor(s Snapshot, m Memory, a Site) time.Duration {
 	return min(s.Now.Sub(memory.OrNow(m.Of(a.Name).StalledSince, s.Now)), time.Duration(a.Sidecar.Report.WriteProbe.ForMillis)*time.Millisecond)
 }
 
-// takesNoWrites names why a candidate is no better than a site whose volume is stalled, or "". Nothing is taken for granted: replicas may
-// lie on the same storage.
+// takesNoWrites says why a candidate is no better than a site whose volume is stalled, or "". It takes nothing for granted: replicas may
+// be on the same storage.
 func takesNoWrites(site Site) string {
 	p := site.Sidecar.Report.VolumeProbe
 	switch {
@@ -41,7 +41,7 @@ func takesNoWrites(site Site) string {
 	return ""
 }
 
-// stalled replaces an active site whose volume has taken no writes for stallTimeout, or says why that may not be.
+// stalled replaces an active site whose volume has taken no writes for stallTimeout, or says why it may not.
 func stalled(s Snapshot, d Decision, a Site) Decision {
 	limit, lasted := s.Policy.StallTimeout, StalledFor(s, d.Memory, a)
 	if limit <= 0 || lasted == 0 {
@@ -74,7 +74,7 @@ func stalled(s Snapshot, d Decision, a Site) Decision {
 	why := Reason(a.Sidecar.Report.WriteProbe.Reason)
 	if refused := promotion.Preflight(s, d.Memory, a, best.Site.Name); why == ReasonDiskFailed && refused.Reason == "" && !triedPlanned(s) {
 		if near, _ := promotion.IsClose(a, best.Site); near {
-			// Its commits fail and do not hang, so it can be fenced with all that it holds: that loses nothing.
+			// Its commits fail rather than hang, so it can be fenced with all that it holds: that loses nothing.
 			return d.move(s, Planned{From: a.Name, To: best.Site.Name, Cause: v1alpha1.ReasonVolumeFails, StartedAt: s.Now})
 		}
 	}
@@ -85,7 +85,7 @@ func stalled(s Snapshot, d Decision, a Site) Decision {
 		a.Name, lasted.Round(time.Second), a.Name, best.Site.Name, d.Status.Epoch)
 }
 
-// triedPlanned is true if the last planned failover was given up that was to end the same trouble.
+// triedPlanned is true if the last planned failover was to end the same trouble, and was reverted less than leavingRetryMost ago.
 func triedPlanned(s Snapshot) bool {
 	p := s.Status.Planned
 	return p != nil && p.Cause == v1alpha1.ReasonVolumeFails && p.Phase == v1alpha1.PlannedReverted && s.Now.Sub(p.FinishedAt) < leavingRetryMost

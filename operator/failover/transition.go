@@ -16,7 +16,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/remedy"
 )
 
-// fencing goes on with a transition whose target may not be opened yet.
+// fencing continues a transition whose target may not be opened yet.
 func fencing(s Snapshot, d Decision) Decision {
 	t := s.Status.Transition
 	target, _ := s.Site(t.To)
@@ -49,11 +49,11 @@ type change struct {
 	gate   Gate
 }
 
-// steps are what must be so before the target is opened, in this order. A decision waits for the first that is not so, an explanation
-// tells of all that have words for people.
+// steps are the conditions for opening the target, in this order. A decision waits for the first that is not met; an explanation
+// lists all that have words for people.
 var steps = []struct {
 	name string
-	// await says what is done about a step that is not so; false if it is.
+	// await says what to do while the step is not met; false if it is met.
 	await func(change) (Decision, bool)
 }{
 	{promotion.RuleTarget, change.awaitTarget},
@@ -63,7 +63,7 @@ var steps = []struct {
 	{"VolumeNoted", change.awaitVolume},
 }
 
-// Steps are the names of what must be so before the target of a change is opened, in the order in which it is asked.
+// Steps names the conditions for opening the target of a change, in the order in which Decide checks them.
 func Steps() []string {
 	names := make([]string, len(steps))
 	for i, step := range steps {
@@ -72,26 +72,26 @@ func Steps() []string {
 	return names
 }
 
-// Readiness is whether the target of a change can be opened, as far as it is up to the target.
+// Readiness says whether the target of a change can be opened, as far as that depends on the target.
 type Readiness int
 
-// What it may be.
+// The values of Readiness.
 const (
 	TargetReady   Readiness = iota
-	TargetSilent            // it has lost an answer, and is waited for
+	TargetSilent            // it missed an answer; the operator waits for it
 	TargetRefused           // a guard is against it
-	TargetIgnores           // it does not acknowledge the epoch, and has had its time
+	TargetIgnores           // it has not acknowledged the epoch within its time
 	TargetBehind            // it has not acknowledged the epoch yet
 )
 
-// ReadinessOf is whether the target of the change under way can be opened, and which guard is against it.
+// ReadinessOf says whether the target of the change under way can be opened, and which guard is against it.
 func ReadinessOf(s Snapshot, m Memory) (Readiness, promotion.Unfit) {
 	t := s.Status.Transition
 	target, _ := s.Site(t.To)
 	return change{s: s, d: Decision{Memory: m}, t: t, target: target}.readiness()
 }
 
-// readiness asks the target, and says which guard is against it.
+// readiness checks the target, and says which guard is against it.
 func (c change) readiness() (Readiness, promotion.Unfit) {
 	refused, patience := targetUnfit(c.s, c.d.Memory, c.target)
 	behind := c.target.Sidecar.Report.Epoch < c.s.Status.Epoch
@@ -141,8 +141,8 @@ func (c change) awaitBudget() (Decision, bool) {
 	return c.d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonLossBudget, "%s; %s", over, promotion.HowToOrder(c.t.To)), true
 }
 
-// OverBudgetOf says how the change under way would lose more than the loss budget allows; empty if it would not, or nobody asks. It is asked
-// once more before the target is opened: the relay log is applied now, and the target may be another.
+// OverBudgetOf says how the change under way would lose more than the loss budget allows; empty if it would not, or if the budget does not
+// apply. It is checked again before the target is opened: by then the relay log is applied, and the target may be another site.
 func OverBudgetOf(s Snapshot, m Memory) string {
 	t := s.Status.Transition
 	if target, _ := s.Site(t.To); t.Replaces() && !s.Order.Accepted {
@@ -159,8 +159,8 @@ func (c change) awaitVolume() (Decision, bool) {
 	return c.d.say(TopologyTransition, VerdictWait, v1alpha1.ReasonVolumeNotNoted, "%s is opened once status holds the name of its data volume", c.t.To), true
 }
 
-// isUnnoted: a site that is opened for the first time, on a volume whose name is not durable. Were the volume replaced then,
-// nobody could tell, and the new one, which is empty, would be opened for it (I12). The controller notes the name.
+// isUnnoted is true for a site that is opened for the first time, on a volume whose name is not durable yet. If that volume were
+// replaced then, the operator could not tell, and would open the new, empty one for it (I12). The controller notes the name.
 func isUnnoted(target Site) bool { return !target.Provisioned && target.Unnoted }
 
 func fenceTargets(t *Transition) []string {
@@ -170,7 +170,7 @@ func fenceTargets(t *Transition) []string {
 	return []string{t.From}
 }
 
-// returnedWhole finds the old active site back, fenced under the present epoch, with more than the target has.
+// returnedWhole returns the old active site if it is back, fenced under the present epoch, and has more than the target.
 func returnedWhole(s Snapshot, m Memory, target Site) (Site, bool) {
 	t := s.Status.Transition
 	from, known := s.Site(t.From)
@@ -180,7 +180,7 @@ func returnedWhole(s Snapshot, m Memory, target Site) (Site, bool) {
 	case !from.Sidecar.Answered || !from.Sidecar.Report.FencedUnder(s.Status.Epoch) || !from.Fenced():
 		return Site{}, false
 	case promotion.IsRemoved(s, m, from) != "" || promotion.IsDiverged(s, m, from) != "":
-		return Site{}, false // as a target it would be refused in the next poll, and change places with the present one for ever
+		return Site{}, false // as a target it would be refused in the next poll, and the two would swap places for ever
 	case from.KeptFenced:
 		return Site{}, false
 	case promotion.IsDROnly(s, m, from) != "" || lineage.IsNotProvisioned(s, m, from) != "" || promotion.IsBusy(s, m, from) != "" || promotion.IsUnescrowed(s, m, from) != "":
@@ -191,8 +191,8 @@ func returnedWhole(s Snapshot, m Memory, target Site) (Site, bool) {
 	return from, more && lacks.IsEmpty()
 }
 
-// targetUnfit names why the target cannot be opened. One that merely does not answer is waited for until the threshold,
-// or every lost packet would cost an epoch; patience is how much of that is left.
+// targetUnfit says why the target cannot be opened. If it merely does not answer, the operator waits until the
+// threshold, or every lost packet would cost an epoch; patience is how much of that wait is left.
 func targetUnfit(s Snapshot, m Memory, target Site) (why promotion.Unfit, patience time.Duration) {
 	if why = promotion.UnfitOf(s, m, target); s.Order.Accepted {
 		why = promotion.UnfitByOrder(s, m, target)
@@ -217,13 +217,13 @@ func targetLost(s Snapshot, d Decision, why string) Decision {
 			then(Announce{Fence: fenceTargets(t)})
 	}
 	if no := promotion.FirstAgainst(promotion.Permissions, promotion.Ask(s, d.Memory, next, true)); no.Reason != "" && t.Change() == facts.ChangeReopen {
-		// No failover was begun: the active site is opened again after a planned one, and one that dies meanwhile is replaced
-		// under the rules of any other time. It is opened as soon as it is back.
+		// No failover was begun: the active site is being opened again after a planned one. If it dies meanwhile, the usual
+		// rules decide who replaces it. Otherwise it is opened as soon as it is back.
 		return d.say(TopologyTransition, VerdictBlocked, no.Reason, "%s is to be opened again, but %s; %s; %s",
 			t.To, why, no.Message, promotion.WayOut(s, d.Memory, next, true))
 	}
 	if lacks := t.FromExecuted.Subtract(next.All); t.Change() == facts.ChangeFirst && !lacks.IsEmpty() {
-		// The first active site was chosen because it holds what any site held; silent as it is now, it holds that still (I7).
+		// The first active site was chosen because it holds all that any site held. It is silent now, but still holds that (I7).
 		return d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonTargetLost, "%s %s, and %s lacks %s, which it held; bring it back; %s",
 			t.To, why, next.Site.Name, lacks, promotion.HowToOrder(next.Site.Name)).then(Announce{Fence: fenceTargets(t)})
 	}
@@ -245,7 +245,7 @@ func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 			then(Announce{Fence: []string{g.Writer}}).within(s.Policy.PollInterval / 8)
 	}
 	if from, _ := s.Site(t.From); from.Reachable() {
-		// A silent site is pushed to at every poll anyway; waiting for it here would only make the gate open late.
+		// Every poll pushes to a silent site anyway; waiting for it here would only make the gate open late.
 		d = d.then(Announce{Fence: fenceTargets(t)})
 	}
 	if len(g.Blockers) > 0 {
@@ -259,7 +259,7 @@ func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 	}
 	left := g.ReadyAt.Sub(s.Now)
 	if from, _ := s.Site(t.From); !from.Reachable() {
-		// The next look waits for the silent site, and ends when the lease has run out.
+		// The next look waits for the silent site, so it starts early and ends when the lease has run out.
 		if look := t.Patience(t.From, true, s.Now, s.Policy); left > look {
 			left -= look
 		}
@@ -272,7 +272,7 @@ func pass(s Snapshot, d Decision, target Site, g Gate) Decision {
 	t := *s.Status.Transition
 	t.Step, t.GatePassedAt, t.Evidence, t.ToExecuted = v1alpha1.TransitionOpening, s.Now, g.Evidence, target.MySQL.Executed
 	if behind, where := lineage.LeftBehind(s, d.Memory, target); t.Change() != facts.ChangeFirst && !t.Moves() && !behind.IsEmpty() {
-		if !s.Order.Accepted { // by order also what a site has of its own is left behind: that was never the old active site's
+		if !s.Order.Accepted { // by order, a site's own transactions are left behind too: the old active site never had them
 			t.FromExecuted = t.FromExecuted.Union(behind)
 		}
 		t.Evidence = append(slices.Clone(t.Evidence), fmt.Sprintf("left behind: %s, which %s has", behind, strings.Join(where, ", ")))
