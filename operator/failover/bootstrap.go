@@ -106,7 +106,7 @@ func mayBeFirst(s Snapshot, site Site) bool {
 	return site.Role == v1alpha1.PrimaryCandidate && !site.Removed && !site.OtherVolume && !site.KeptFenced
 }
 
-// lacksSome stops a bootstrap if a site that answers holds what the best candidate lacks: transactions, or rows that none of them tells of (I7). With an order a person has chosen.
+// lacksSome stops a bootstrap if a site that answers has transactions or rows outside InnoDB that best lacks (I7). An order overrides it.
 func lacksSome(s Snapshot, d Decision, best promotion.Candidate) (bool, Decision) {
 	for _, site := range s.Sites {
 		if s.Order.To != "" || !d.Memory.Of(site.Name).Diverged.IsEmpty() || site.Removed || site.OtherVolume {

@@ -155,7 +155,7 @@ func (c change) awaitVolume() (Decision, bool) {
 	if !isUnnoted(c.target) {
 		return c.d, false
 	}
-	// Whoever polls is told when it does. With a thousand new groups, looking more often cost half of the processor time.
+	// The poll loop learns when it does. With a thousand new groups, looking more often cost half of the processor time.
 	return c.d.say(TopologyTransition, VerdictWait, v1alpha1.ReasonVolumeNotNoted, "%s is opened once status holds the name of its data volume", c.t.To), true
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gate decides whether a site may be opened in place of another (I1, I2, I4). It says no while anybody may accept commits under
-// an older epoch, now or later. It knows nothing of data, of roles and of words for people: see docs/failover.md.
+// Package gate decides whether a site may be opened in place of another (I1, I2, I4). It says no while any site may accept commits
+// under an older epoch, now or later. It knows nothing of data, of roles and of words for people: see docs/failover.md.
 //
-// The theorem: the old active site accepts no commits any more if one witness speaks for one of its incarnations and every other one is
+// The theorem: the old active site no longer accepts commits if one witness speaks for one of its incarnations and every other one is
 // shut, or if its lease has run out and no incarnation of any other site may renew it.
 package gate
 
@@ -16,7 +16,7 @@ import (
 // two monotonic clocks over one lease (well under 1 %), scheduling delay, and the round trip of the last answer.
 const LeaseMargin = time.Second
 
-// OpenValidity is how long after a permitting answer was given a sidecar could still act on it, doubled. A sidecar
+// OpenValidity is twice as long as a sidecar could still act on an answer that permits it to open. A sidecar
 // refuses to open on an answer older than 2 s since it asked.
 const OpenValidity = 4 * time.Second
 
@@ -24,7 +24,7 @@ const OpenValidity = 4 * time.Second
 type Question struct {
 	Now   time.Time
 	Epoch int64
-	// Old is the site from which the role moves; without a name where nobody is known to have had it.
+	// Old is the site that the role moves from; without a name if no site is known to have had it.
 	Old Site
 	// Target is the site that is to be opened.
 	Target string
@@ -33,19 +33,19 @@ type Question struct {
 	Sites   []Site
 }
 
-// Site is what is known of one site.
+// Site is what is known about one site.
 type Site struct {
 	Name string
 	// Runs are its incarnations that may be left.
 	Runs Runs
-	// Writes is true if it was seen to accept writes in this poll, and not because somebody works on it behind offline_mode.
+	// Writes is true if it was seen to accept writes in this poll, and not because of work on it behind offline_mode.
 	Writes bool
 	// NeverActive is true if it cannot have been the active site: it never held data of this group, and could not be promoted.
 	NeverActive bool
-	// NeverRan is true if no pod of it came to a node yet and nobody was started with it as a peer, Unasked if it may run and answers
-	// nobody who would ask.
+	// NeverRan is true if no pod of it has come to a node yet and no sidecar was started with it as a peer, Unasked if it may run and
+	// would answer, but no sidecar asks it.
 	NeverRan, Unasked bool
-	// OtherVolume is true if it is on another volume than the one that holds its data.
+	// OtherVolume is true if it is on a volume other than the one that holds its data.
 	OtherVolume bool
 	// Pod is the one that is seen; PodEnded is true if Kubernetes proves that it never runs again, OutOfService if a person tainted
 	// its node as down.
@@ -59,7 +59,7 @@ type Site struct {
 	Acked bool
 	// ReadBack is a fence that the operator carried out and read back itself; zero if there is none.
 	ReadBack ReadBack
-	// Permitted is when somebody may last have given it a statement on which it may open.
+	// Permitted is when an operator may last have given it a statement on which it may open.
 	Permitted time.Time
 
 	// Answered is when the operator may last have answered it under an older epoch, GoneSince since when it cannot run, EndedAt when
@@ -67,8 +67,8 @@ type Site struct {
 	Answered, GoneSince, EndedAt time.Time
 	// Lease is how long it may stay open after it was answered, the fence's deadline included.
 	Lease time.Duration
-	// Outlived is true if it was seen to accept writes after its lease must have ended. WritableAt is when it was last seen to, HeardUntil
-	// until when its lease may stand by its own word.
+	// Outlived is true if it was seen to accept writes after its lease must have ended. WritableAt is when it last was, HeardUntil until
+	// when its lease may last by its own word.
 	Outlived               bool
 	WritableAt, HeardUntil time.Time
 }
@@ -76,7 +76,7 @@ type Site struct {
 // Ack is the acknowledgement of an epoch by a site's sidecar.
 type Ack struct {
 	Epoch int64
-	// PodUID is the pod that acknowledged: it speaks for no other one of the site that may still run.
+	// PodUID is the pod that acknowledged: it speaks for no other pod of the site that may still run.
 	PodUID string
 	// LastVouch is the latest moment at which that sidecar may have kept each other site's lease alive under an older
 	// epoch, by the operator's clock.
@@ -94,21 +94,21 @@ type ReadBack struct {
 	PodUID string
 }
 
-// Proof is by what the gate was passed.
+// Proof is what passed the gate.
 type Proof string
 
-// The proofs. The first four say that the old active site is fenced, by whom.
+// The proofs. The first four say that the old active site is fenced, and who says so.
 const (
 	ProofReport       Proof = "Report"       // its sidecar
 	ProofReadBack     Proof = "ReadBack"     // the operator itself, by SQL
 	ProofPodEnded     Proof = "PodEnded"     // a live kubelet
 	ProofOutOfService Proof = "OutOfService" // a person who tainted the node
-	ProofLease        Proof = "Lease"        // its lease has run out, and nobody can renew it
+	ProofLease        Proof = "Lease"        // its lease has run out, and no site can renew it
 	ProofNobodyOpen   Proof = "NobodyOpen"   // there was no old one, and no site can be open
 	ProofOrder        Proof = "Order"        // none: a person ordered it all the same
 )
 
-// Answer of the gate. Without a Proof it is closed.
+// Answer is the gate's answer. Without a Proof the gate is closed.
 type Answer struct {
 	Proof Proof
 	// Epoch is the one that the sidecar of the old active site acknowledged, if that is the proof.
@@ -120,13 +120,13 @@ type Answer struct {
 	// Blockers are the sites that may still vouch for the old active site; while there is one, waiting does not help. Without an old one
 	// they are those that may be open.
 	Blockers []string
-	// Outlived is true if time proves nothing of the old active site.
+	// Outlived is true if time proves nothing about the old active site.
 	Outlived bool
 	// ReadyAt is when its lease has run out, if nothing blocks.
 	ReadyAt time.Time
 }
 
-// Decide answers the question. Everything but a proof says no, because a second writer cannot be undone.
+// Decide answers the question. Without a proof it says no, because a second writer cannot be undone.
 func Decide(q Question) Answer {
 	if writer := Writer(q.Sites, q.Target); writer != "" {
 		return Answer{Writer: writer} // I1: it is being fenced; the next poll looks again
@@ -140,7 +140,7 @@ func Decide(q Question) Answer {
 	return q.LeaseRunOut(q.Old)
 }
 
-// Writer is a site that accepts writes, other than one.
+// Writer names a site that accepts writes, other than the given one.
 func Writer(sites []Site, but string) string {
 	i := slices.IndexFunc(sites, func(x Site) bool { return x.Name != but && x.Writes })
 	if i < 0 {
@@ -154,7 +154,7 @@ func (x Site) Gone() bool {
 	return !x.OtherVolume && (x.PodEnded && x.Runs.Only(x.Pod) || x.OutOfService && x.Runs.Only(""))
 }
 
-// nobodyOpen is the gate where no old active site is known: a new group, or a status that is older than what the sites have seen. Any of
+// nobodyOpen is the gate if no old active site is known: in a new group, or if status is older than what the sites have seen. Any of
 // them may be open then, so each must have acknowledged the epoch fenced.
 func (q Question) nobodyOpen() Answer {
 	var a Answer
@@ -164,7 +164,7 @@ func (q Question) nobodyOpen() Answer {
 			continue
 		}
 		a.Blockers = append(a.Blockers, x.Name)
-		// Any of them may be the active site that nobody knows of: by order too, the lease of each is waited for.
+		// Any of them may be the active site that status does not know, so even an order waits for the lease of each.
 		a.ReadyAt = Later(a.ReadyAt, q.LeaseRunOut(x).ReadyAt)
 	}
 	switch {
@@ -192,13 +192,13 @@ func (q Question) Fenced(x Site) (Proof, int64) {
 	return "", 0
 }
 
-// mayStillOpen is true if a sidecar could act, after a moment, on the last answer that permitted it to open: what was
-// read back at that moment proves nothing then.
+// mayStillOpen is true if the sidecar could act, after the given moment, on the last answer that permitted it to
+// open: then what was read back at that moment proves nothing.
 func (x Site) mayStillOpen(at time.Time) bool { return at.Before(x.Permitted.Add(OpenValidity)) }
 
-// LeaseRunOut decides by time. The lease of a site counts from the last moment at which anybody may have answered it under an older
-// epoch. Every other site must have acknowledged the epoch durably, so that nobody can answer with an older one from now on, or provably
-// not run.
+// LeaseRunOut decides by time. A site's lease counts from the last moment at which the operator or a peer may have answered it under an
+// older epoch. Every other site must have acknowledged the epoch durably, so that it can never answer with an older one again, or must
+// provably not run.
 func (q Question) LeaseRunOut(old Site) Answer {
 	last := old.Answered
 	var a Answer
@@ -215,7 +215,7 @@ func (q Question) LeaseRunOut(old Site) Answer {
 			last = Later(last, x.GoneSince)
 		case x.Unasked:
 		case !x.Acked && x.NeverRan:
-			// A new site that waits for a node: a pod of it would have to be heard, and it of the epoch, before it could vouch.
+			// A new site that waits for a node: before it could vouch, a pod of it would have to be heard, and to hear of the epoch.
 		default:
 			a.Blockers = append(a.Blockers, x.Name)
 		}
@@ -225,7 +225,7 @@ func (q Question) LeaseRunOut(old Site) Answer {
 	a.Outlived = old.OutlivedBy(Later(a.ReadyAt, old.HeardUntil.Add(LeaseMargin)))
 	switch {
 	case q.Now.Before(a.ReadyAt):
-		// I4: also by order, the lease is waited for.
+		// I4: even an order waits for the lease.
 	case len(a.Blockers) == 0 && !a.Outlived:
 		a.Proof = ProofLease
 	case q.Ordered:
@@ -234,8 +234,8 @@ func (q Question) LeaseRunOut(old Site) Answer {
 	return a
 }
 
-// OutlivedBy is true if time proves nothing of a site, because it was seen to accept writes after the moment at which its lease must have
-// ended. What is counted here begins with this operator or later, so one that restarts also looks at what the one before has noted.
+// OutlivedBy is true if time proves nothing about a site, because it was seen to accept writes after its lease must have ended. The times
+// counted here begin with this operator or later, so an operator that restarts also looks at what the one before has noted.
 func (x Site) OutlivedBy(leaseEnd time.Time) bool { return x.Outlived || x.WritableAt.After(leaseEnd) }
 
 // Later is the later of two moments.

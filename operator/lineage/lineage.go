@@ -10,7 +10,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/facts"
 )
 
-// MarkUnsettled finds out of every site whether it is unsettled, once what was seen of all is remembered. All else reads the mark, so one
+// MarkUnsettled marks every site that is unsettled, once memory has what was seen of all sites. All other code reads the mark, so one
 // decision has one answer.
 func MarkUnsettled(s facts.Snapshot, m *facts.Memory) {
 	for _, site := range s.Sites {
@@ -18,8 +18,8 @@ func MarkUnsettled(s facts.Snapshot, m *facts.Memory) {
 	}
 }
 
-// unsettled is true while what a replaced active site alone holds is not known. While the role still moves away from a
-// site this says nothing: then it is the transition's From.
+// unsettled is true while it is not known what a replaced active site alone holds. It says nothing while the role
+// still moves away from a site: then that is the transition's From.
 func unsettled(s facts.Snapshot, m facts.Memory, site facts.Site) bool {
 	r, replaced := lastChange(s, site.Name)
 	switch t := s.Status.Transition; {
@@ -31,7 +31,7 @@ func unsettled(s facts.Snapshot, m facts.Memory, site facts.Site) bool {
 	return sameServer(r, m.Of(site.Name).UUID)
 }
 
-// lastChange is the newest change of the role that a site had a part in, and whether that took the role from it.
+// lastChange is the newest change of the role that involved a site, and whether that took the role from it.
 func lastChange(s facts.Snapshot, site string) (r v1alpha1.FailoverRecord, replaced bool) {
 	for _, c := range s.Status.Records {
 		if c.To == site || c.From == site {
@@ -41,9 +41,9 @@ func lastChange(s facts.Snapshot, site string) (r v1alpha1.FailoverRecord, repla
 	return v1alpha1.FailoverRecord{}, false
 }
 
-// holdsLost is true while a site still has transactions that its record calls lost, as far as can be seen. It says so also
-// while nobody is there to compare with, and after the operator has forgotten that the site had diverged (I9).
-// What the active site is known to have is not lost any more: a site that had it too may have become active since.
+// holdsLost is true while a site still has transactions that its record calls lost, as far as can be seen. It says so even
+// while there is no site to compare with, and after the operator has forgotten that the site had diverged (I9). What the
+// active site is known to have is no longer lost: a site that had it too may have become active since.
 func holdsLost(s facts.Snapshot, m facts.Memory, r v1alpha1.FailoverRecord, site facts.Site) bool {
 	if r.LostTransactions == 0 {
 		return false
@@ -52,13 +52,13 @@ func holdsLost(s facts.Snapshot, m facts.Memory, r v1alpha1.FailoverRecord, site
 	return err != nil || !site.All().Intersect(lost).Subtract(m.Of(s.Status.ActiveSite).Executed).IsEmpty()
 }
 
-// sameServer is false if a site is known to be another server than the one that a record speaks of: its data was
-// replaced, and with it what it alone had.
+// sameServer is false if a site is known to be another server than the one in a record: its data was replaced,
+// and with it all that it alone had.
 func sameServer(r v1alpha1.FailoverRecord, uuid string) bool {
 	return r.FromServerUUID == "" || uuid == "" && r.FromServerUUID != ServerReplaced || r.FromServerUUID == uuid
 }
 
-// successorHad is what the successor of a replaced active site had when it was promoted: of what the old one holds, that much
+// successorHad is what the successor of a replaced active site had when it was promoted: that much of what the old one holds
 // is the group's.
 func successorHad(s facts.Snapshot, site string) gtid.Set {
 	r, replaced := lastChange(s, site)
@@ -67,7 +67,7 @@ func successorHad(s facts.Snapshot, site string) gtid.Set {
 	}
 	had, err := gtid.Parse(r.ToExecuted)
 	if err != nil {
-		return gtid.Set{} // what cannot be read passes for nothing: then nobody has to have it, and nobody attaches the site
+		return gtid.Set{} // an unreadable set counts as nothing: then no site must have it, and the site is not attached
 	}
 	return had
 }
@@ -83,7 +83,7 @@ func Missing(s facts.Snapshot, m facts.Memory, c facts.Site) (gtid.Set, string) 
 	return gtid.Set{}, ""
 }
 
-// Obtainable is the part of it that can still be had: nobody fetches from a relay log, and nobody applies one whose applier is broken.
+// Obtainable is the part of Missing that can still be fetched: no site fetches from a relay log, and a broken applier applies none.
 func Obtainable(s facts.Snapshot, m facts.Memory, c facts.Site) (gtid.Set, string) {
 	for _, site := range s.Sites {
 		has := held(s, m, site)
@@ -108,29 +108,29 @@ func LeftBehind(s facts.Snapshot, m facts.Memory, c facts.Site) (all gtid.Set, w
 }
 
 // BrokenApplier is true for a site that has something to apply and whose applier has stopped with an error. One that merely takes
-// long is not broken: it ends, and what it applies can be fetched.
+// long is not broken: it will finish, and what it applies can be fetched.
 func BrokenApplier(site facts.Site) bool {
 	left := site.MySQL.Retrieved.Subtract(site.MySQL.Executed)
 	return site.MySQL.Direct && !left.IsEmpty() && !site.MySQL.SQLRunning && site.MySQL.SQLError != ""
 }
 
-// Identity is what the data of a site is to the data of the group.
+// Identity is how the data of a site relates to the data of the group.
 type Identity string
 
 // The identities.
 const (
-	// IdentityNone is of a site that holds no data of the group, or is on another volume than the one that does.
+	// IdentityNone is a site that holds no data of the group, or is on another volume than the one that does.
 	IdentityNone Identity = "None"
-	// IdentityDiverged has transactions that an open active site lacks.
+	// IdentityDiverged is a site that has transactions that an open active site lacks.
 	IdentityDiverged Identity = "Diverged"
-	// IdentityUnsettled was replaced as the active site, and may have what was written off.
+	// IdentityUnsettled is a site that was replaced as the active one, and may have what was written off.
 	IdentityUnsettled Identity = "Unsettled"
-	// IdentityGroup is a part of the group's history, or all of it.
+	// IdentityGroup is a site whose data is a part of the group's history, or all of it.
 	IdentityGroup Identity = "Group"
 )
 
-// IdentityOf puts in order what is known of one site. What is not known is never IdentityGroup: with such a site no channel is set up, and
-// what it has counts for nobody.
+// IdentityOf says how one site's data relates to the group's. If that is not known, it is never IdentityGroup: no channel is set up with
+// such a site, and what it has counts for no site.
 func IdentityOf(s facts.Snapshot, m facts.Memory, site facts.Site) Identity {
 	switch {
 	case IsNotProvisioned(s, m, site) != "":
@@ -152,7 +152,7 @@ func held(s facts.Snapshot, m facts.Memory, site facts.Site) gtid.Set {
 	case IdentityGroup:
 		return site.All()
 	case IdentityUnsettled:
-		// What it may have alone was written off, but what its successor had when that was promoted is good.
+		// What it alone may have was written off, but what its successor had when it was promoted is good.
 		return site.All().Intersect(successorHad(s, site.Name))
 	default:
 		return gtid.Set{}
@@ -163,7 +163,7 @@ func held(s facts.Snapshot, m facts.Memory, site facts.Site) gtid.Set {
 const ServerReplaced = "replaced"
 
 // SettleLoss makes the loss of a failover exact once its old active site is seen again as the server it was: only then
-// is the whole of what it accepted known.
+// is all that it accepted known.
 func SettleLoss(s facts.Snapshot, m facts.Memory, a facts.Site) []v1alpha1.FailoverRecord {
 	records := s.Status.Records
 	if !a.MySQL.Direct || a.OtherVolume {
@@ -172,13 +172,13 @@ func SettleLoss(s facts.Snapshot, m facts.Memory, a facts.Site) []v1alpha1.Failo
 	seen := map[string]bool{}
 	for i, r := range records {
 		if seen[r.From] || Reopens(r) {
-			continue // only its newest change says what a site had that nobody else has
+			continue // only its newest change says what a site had that no other has
 		}
 		seen[r.From] = true
 		from, known := s.Site(r.From)
 		if known && !r.LossExact && (!from.Provisioned || from.ThrownAway() || from.OtherVolume) && r.FromServerUUID != ServerReplaced {
-			// Its data is being thrown away before it was compared. A server that was cloned by an earlier version keeps its UUID,
-			// so what comes back would pass for what was there, and for a loss of nothing.
+			// Its data is being thrown away before it was compared. A server that an earlier version cloned keeps its UUID, so
+			// what comes back would pass for what was there, and for a loss of nothing.
 			records = slices.Clone(records)
 			records[i].FromServerUUID = ServerReplaced
 			continue
@@ -194,7 +194,7 @@ func SettleLoss(s facts.Snapshot, m facts.Memory, a facts.Site) []v1alpha1.Failo
 		records = slices.Clone(records)
 		records[i].LostTransactions, records[i].LostSet, records[i].LossExact = lost.Count(), lost.String(), true
 		if !lost.IsEmpty() {
-			m.At(r.From).Diverged = lost // not one poll later: the record stops to keep it from being a candidate now (I10)
+			m.At(r.From).Diverged = lost // in this very poll: from now on the record no longer keeps it from being a candidate (I10)
 		}
 	}
 	return records
@@ -212,9 +212,9 @@ func RecordsDiffer(a, b []v1alpha1.FailoverRecord) bool {
 	})
 }
 
-// IsHistory is true for an active site that is open under the present epoch, as it is after an order to accept the loss: what it
-// has is what the others are compared with, and was acknowledged. Called diverged still, it would not count for what a
-// successor lacks when it is lost (I7).
+// IsHistory is true for an active site that is open under the present epoch, as after an order to accept the loss. The others
+// are compared with what it has, and that was acknowledged. If it were still called diverged, it would not count for what a
+// successor lacks once it is lost (I7).
 func IsHistory(s facts.Snapshot, site facts.Site) bool {
 	if t := s.Status.Transition; t != nil && t.Step == v1alpha1.TransitionFencing {
 		return false // it may be any site that is yet to be opened, or never will be
@@ -223,9 +223,9 @@ func IsHistory(s facts.Snapshot, site facts.Site) bool {
 	return site.Name == s.Status.ActiveSite && site.Sidecar.Answered && r.Epoch == s.Status.Epoch && r.Answered && r.Writable && !site.OtherVolume
 }
 
-// IsCovered is true for a site that has nothing but what the present active site had when that was opened: what it had alone under an
-// earlier one is part of the history by now. Called diverged still, while the active site is silent before it could be compared
-// with that, it would not count for what a successor lacks (I7).
+// IsCovered is true for a site that has nothing but what the present active site had when it was opened: what it alone had under an
+// earlier one is part of the history by now. If it were still called diverged because the active site fell silent before the two
+// could be compared, it would not count for what a successor lacks (I7).
 func IsCovered(s facts.Snapshot, site facts.Site) bool {
 	if s.Status.Transition != nil || len(s.Status.Records) == 0 || !site.SQLAnswers() || site.OtherVolume {
 		return false // not known: what was found stays found
@@ -246,15 +246,15 @@ func ErrantOf(site, active facts.Site, old facts.Memory, s facts.Snapshot) (gtid
 	case site.Name == active.Name, active.Name == "", s.Status.Transition != nil:
 		return gtid.Set{}, false
 	case active.OtherVolume:
-		return gtid.Set{}, false // what it lacks it has lost: that makes nobody else diverge
+		return gtid.Set{}, false // what it lacks it has lost: that makes no other site diverge
 	case !active.SQLAnswers() || !active.Writable() || previous == nil || !site.Provisioned || !site.SQLAnswers():
 		return gtid.Set{}, false
 	}
 	return previous.Subtract(active.MySQL.Executed), true
 }
 
-// MayHold is false for a site that is known not to have any of what a record calls lost. Who took over lacked it: that is
-// what lost means.
+// MayHold is false for a site that is known not to have any of what a record calls lost. The site that took over lacked
+// it: that is what lost means.
 func MayHold(m facts.Memory, r v1alpha1.FailoverRecord, site facts.Site, lost gtid.Set) bool {
 	if site.Name == r.To || site.NeverRan() {
 		return false
@@ -266,5 +266,5 @@ func MayHold(m facts.Memory, r v1alpha1.FailoverRecord, site facts.Site, lost gt
 	return held == nil || site.OtherVolume || !held.Intersect(lost).IsEmpty() // not seen, or not as it will come back
 }
 
-// Reopens is true for the record of a change that opened the site again that had the role.
+// Reopens is true for the record of a change that gave the role again to the site that had it.
 func Reopens(r v1alpha1.FailoverRecord) bool { return r.From == r.To }

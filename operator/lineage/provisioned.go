@@ -11,7 +11,7 @@ import (
 func IsNotProvisioned(s facts.Snapshot, _ facts.Memory, site facts.Site) string {
 	switch t := s.Status.Transition; {
 	case site.OtherVolume:
-		// Also before the first opening: status knows its volume, so it had data, as after a restore of status (I12).
+		// This holds before the first opening too: status knows its volume, so it had data, as after a restore of status (I12).
 		return "is on another volume than the one that holds its data"
 	case site.Provisioned, t != nil && t.Kind == v1alpha1.FailoverBootstrap:
 		return "" // the first active site is where the group's data begins; what others hold is compared

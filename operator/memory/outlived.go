@@ -11,15 +11,15 @@ import (
 	"github.com/mysql-mfg/mfg/operator/gate"
 )
 
-// A site that is seen to accept writes after its lease must have ended has nobody who fences it: its sidecar is dead or hangs, and
-// so does what should have ended mysqld then. The promotion gate must not count on its lease any more (I4).
+// If a site is seen to accept writes after its lease must have ended, nothing fences it: its sidecar is dead or hangs, and so does
+// what should have ended mysqld then. The promotion gate must no longer count on its lease (I4).
 
-// rememberLease keeps when a site was last seen writable, until when its lease may stand, and whether it outlived it.
+// rememberLease keeps when a site was last seen writable, until when its lease may last, and whether the site outlived it.
 func rememberLease(s facts.Snapshot, was facts.SiteMemory, m *facts.Memory, site facts.Site) {
 	name, is := site.Name, m.At(site.Name)
 	is.WritableAt = was.WritableAt
 	if site.Writable() {
-		// The look was taken in this poll, at its beginning perhaps: a site that closes in time is not called late.
+		// The look was taken in this poll, perhaps at its beginning, so a site that closes in time is not called late.
 		is.WritableAt = s.Now.Add(-facts.AskTimeout)
 	}
 	longest := LongestLease(s, *m, name)
@@ -33,14 +33,14 @@ func rememberLease(s facts.Snapshot, was facts.SiteMemory, m *facts.Memory, site
 	case is.WritableAt.After(until.Add(facts.LeaseMargin)):
 		is.Outlived = true
 	case heard.After(s.Now) && site.ShutBut(site.Pod.UID):
-		// Its sidecar is there and has a lease, and it is no other pod that was seen. A new leader, which only has to assume one, forgets nothing here (I9).
+		// Its sidecar says that it has a lease, and no other pod was seen. A new leader, which only assumes a lease, forgets nothing here (I9).
 	case was.Outlived || slices.Contains(s.Status.Outlived, name):
 		is.Outlived = true
 	}
 }
 
-// leaseTold is how long a site may stay open after its report, the fence's deadline included; 0 if it says nothing of that, or has no
-// lease. A sidecar of an older version does not say for how long its lease stands, so it may have been renewed just then.
+// leaseTold is how long a site may stay open after its report, the fence's deadline included; 0 if there is no report, or no lease. A
+// sidecar of an older version does not say how long its lease lasts, so the lease may have been renewed just then.
 func leaseTold(s facts.Snapshot, site facts.Site, longest time.Duration) time.Duration {
 	told := site.Sidecar.Report.LeaseMillis
 	switch {
@@ -54,7 +54,7 @@ func leaseTold(s facts.Snapshot, site facts.Site, longest time.Duration) time.Du
 	return min(longest, time.Duration(*told)*time.Millisecond+longest-s.Policy.LeaseTimeout)
 }
 
-// Outlived says that time proves nothing of a site; empty if its lease can be counted on.
+// Outlived says that time proves nothing about a site; empty if its lease can be counted on.
 func Outlived(m facts.Memory, x string, leaseEnd time.Time) string {
 	if !(gate.Site{Outlived: m.Of(x).Outlived, WritableAt: m.Of(x).WritableAt}).OutlivedBy(leaseEnd) {
 		return ""
@@ -67,8 +67,8 @@ func OutlivedWords(x string) string {
 	return fmt.Sprintf("%s was seen to accept writes after its lease must have ended, so nothing fences it, and no waiting proves that it stopped", x)
 }
 
-// OutlivedAndSilent says why a failover away from a silent active site could not be ended by time; empty if it could, or if there may
-// be proof, for which the failover has to begin.
+// OutlivedAndSilent says why time could not end a failover away from a silent active site; empty if it could, or if there may be
+// proof, which only a failover that has begun can find.
 func OutlivedAndSilent(s facts.Snapshot, m facts.Memory) string {
 	a, known := s.Site(s.Status.ActiveSite)
 	if known && (a.Reachable() || a.Gone() || a.Pod.OutOfService) {

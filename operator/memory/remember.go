@@ -27,7 +27,7 @@ func Remember(s facts.Snapshot, old facts.Memory) facts.Memory {
 	m := facts.Memory{ReopenSince: old.ReopenSince, DrainSince: old.DrainSince, OpenAt: old.OpenAt}
 	for name, site := range old.Sites {
 		if site.FencedBySQL != (facts.SQLFence{}) {
-			m.At(name).FencedBySQL = site.FencedBySQL // also of one that is not in sight for a poll
+			m.At(name).FencedBySQL = site.FencedBySQL // also of a site that this poll did not see
 		}
 	}
 	if s.Status.Transition != nil && m.DrainSince.IsZero() {
@@ -73,7 +73,7 @@ func rememberSite(s facts.Snapshot, old facts.Memory, m *facts.Memory, site fact
 	rememberLease(s, was, m, site)
 }
 
-// rememberSilence counts since when what does not answer.
+// rememberSilence notes since when each part of a site does not answer.
 func rememberSilence(s facts.Snapshot, old facts.Memory, is *facts.SiteMemory, site facts.Site) {
 	was := old.Of(site.Name)
 	is.LaggedAt, is.LastCandidateAt, is.FollowedAt = was.LaggedAt, was.LastCandidateAt, was.FollowedAt
@@ -87,7 +87,7 @@ func rememberSilence(s facts.Snapshot, old facts.Memory, is *facts.SiteMemory, s
 		is.LaggedAt = s.Now
 	}
 	if since := was.StalledSince; site.Stalls() || !site.Sidecar.Answered && !since.IsZero() {
-		is.StalledSince = OrNow(since, s.Now) // one lost answer is no word that it takes writes again
+		is.StalledSince = OrNow(since, s.Now) // one lost answer does not say that it takes writes again
 	}
 	if site.Unusable() {
 		is.DownSince = OrNow(was.DownSince, s.Now.Add(-silentFor(s, site)))
@@ -103,8 +103,8 @@ func rememberSilence(s facts.Snapshot, old facts.Memory, is *facts.SiteMemory, s
 	}
 }
 
-// silentFor is for how long a site's MySQL was silent when that is first seen here. Its sidecar looks more often than the
-// operator does; never more than what may have passed since the last poll, when it was not silent.
+// silentFor is how long a site's MySQL had been silent when the operator first saw that: its sidecar looks more often. It
+// is never more than what may have passed since the last poll, when the site was not silent.
 func silentFor(s facts.Snapshot, site facts.Site) time.Duration {
 	if !site.Sidecar.Answered || site.Sidecar.Report.Answered {
 		return 0
@@ -137,21 +137,21 @@ func rememberServer(s facts.Snapshot, was facts.SiteMemory, is *facts.SiteMemory
 // rememberProof keeps acknowledgements and fences for as long as they prove something.
 func rememberProof(s facts.Snapshot, was facts.SiteMemory, is *facts.SiteMemory, site facts.Site) {
 	if site.Listed || was.Listed {
-		is.Listed = true // also when the pod is not seen any more, and status is not as new as it was
+		is.Listed = true // even if the pod is no longer seen, and status is older than it was
 	}
 	is.Ack = was.Ack
 	if site.Sidecar.Answered && !site.OtherVolume {
-		// Another volume is another witness: who acknowledged before may still run on the one that was recorded.
+		// Another volume is another witness: the pod that acknowledged before may still run on the recorded volume.
 		is.Ack = acknowledge(is.Ack, site, s.Sites)
 	}
 	if site.Writable() || site.OtherVolume {
-		// Somebody opened it since, or it is not the server that matters: the read-back proves nothing.
+		// It was opened since, or it is not the server that matters: the read-back proves nothing.
 		is.FencedBySQL = facts.SQLFence{}
 	}
 }
 
-// acknowledge merges a report into what a sidecar has acknowledged. Within one epoch the earliest bound on a vouch is
-// kept: once the epoch is on the sidecar's volume it never vouches below it again, also after a restart. Another pod may have run
+// acknowledge merges a report into what a sidecar has acknowledged. Within one epoch it keeps the earliest bound on a vouch: once
+// the epoch is on the sidecar's volume, the sidecar never vouches below it again, even after a restart. Another pod may have run
 // meanwhile, so its bound is its own.
 func acknowledge(ack *facts.Ack, site facts.Site, sites []facts.Site) *facts.Ack {
 	r, at := site.Sidecar.Report, site.Sidecar.At

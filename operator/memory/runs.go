@@ -13,8 +13,8 @@ import (
 	"github.com/mysql-mfg/mfg/operator/facts"
 )
 
-// RunsKept is how long it must be so that nothing can be left of a run whose pod is gone: its node is Ready, and its kubelet ends
-// what has no pod; or its node was taken out of the cluster, or is another machine now, which Kubernetes too takes for its end.
+// RunsKept is how long the node must rule out that anything is left of a run whose pod is gone: it is Ready, and its kubelet ends
+// what has no pod; or it was taken out of the cluster, or is another machine now, which Kubernetes too takes for the run's end.
 const RunsKept = 6 * time.Minute
 
 // runsMost is how many runs of a site are told apart.
@@ -56,7 +56,7 @@ func fold(s facts.Snapshot, site facts.Site, old, now facts.Runs) []facts.Run {
 		if (over || locked) && !exists {
 			continue
 		}
-		// A pod of which the kubelet of a Ready node has not told that it began reads the epoch from the volume once it does (I5).
+		// A pod that the kubelet of a Ready node has not reported as begun reads the epoch from the volume once it begins (I5).
 		r.Idle = over || locked || exists && !seen.Started && s.Nodes[r.Node].Ready && r.UID != holder.UID
 		left = append(left, r)
 	}
@@ -77,7 +77,7 @@ func everyRun(s facts.Snapshot, site facts.Site, old facts.Runs) []facts.Run {
 	return all
 }
 
-// see adds a pod that is seen to the list, or what is new of it. One that is seen on another machine than before is another run.
+// see adds a pod that is seen to the list, or updates its run. A pod that is seen on another machine than before is another run.
 func see(all []facts.Run, p facts.SeenRun) []facts.Run {
 	for i := range all {
 		if all[i].UID == p.UID && (all[i].Machine == p.Machine || all[i].Machine == "" || p.Machine == "") {
@@ -100,7 +100,7 @@ func seenOf(site facts.Site, r facts.Run) (facts.SeenRun, bool) {
 	return facts.SeenRun{}, false
 }
 
-// current is the run of the pod that was asked.
+// current updates the run of the pod that was asked.
 func current(s facts.Snapshot, site facts.Site, r facts.Run) facts.Run {
 	if id := site.Sidecar.Report.VolumeID; site.Sidecar.Answered && id != "" {
 		r.Volume = id
@@ -121,9 +121,9 @@ func holder(site facts.Site) facts.Run {
 	return facts.Run{}
 }
 
-// excludes is true for a run on the same machine and the same volume. A machine has one kernel at a time, and a kernel gives the lock to
-// one at a time, so that run has ended, with its kernel if not by itself; a pod that is still there, and has not told its volume, waits for
-// the lock, since no claim is replaced while a pod with it is there.
+// excludes is true for another run on the same machine and volume. A machine has one kernel at a time, and a kernel gives the lock to one
+// run at a time, so the other has ended, if only with its kernel. A pod that is still there, and has not reported its volume, waits for the
+// lock, since no claim is replaced while a pod with it is there.
 func excludes(r, other facts.Run, exists bool) bool {
 	same := r.Volume != "" && (other.Volume == r.Volume || exists && other.Volume == "")
 	return r.UID != "" && other.UID != r.UID && r.Machine != "" && other.Machine == r.Machine && same
@@ -133,15 +133,15 @@ func excludes(r, other facts.Run, exists bool) bool {
 func quiet(s facts.Snapshot, r facts.Run, old, now facts.Runs) bool {
 	node := s.Nodes[r.Node]
 	if replaced := r.Machine != "" && node.Machine != "" && node.Machine != r.Machine; !node.Ready && !node.Gone && !replaced {
-		return false // also of a node of which nothing is known
+		return false // also if nothing is known of the node
 	}
 	since := OrNow(old.Quiet[r.Key()], s.Now)
 	now.Quiet[r.Key()] = since
 	return s.Now.Sub(since) >= RunsKept
 }
 
-// bounded folds runs into one whose pods are gone and that were on one machine with one volume, once there are too many: then what is
-// known of the machine holds for all of them. So there are never more than machines on which the site ever ran.
+// bounded folds runs into one once there are too many: those whose pods are gone and that were on one machine with one volume. What
+// is known of the machine then holds for all of them. So there are never more than machines on which the site ever ran.
 func bounded(all []facts.Run, site facts.Site) []facts.Run {
 	if len(all) <= runsMost {
 		return all
@@ -156,7 +156,7 @@ func bounded(all []facts.Run, site facts.Site) []facts.Run {
 		case exists:
 			left = append(left, r)
 		case i < 0:
-			r.UID = several // one of them alone may be told to have ended
+			r.UID = several // else the end of one would count for all
 			left = append(left, r)
 		default:
 			left[i].Lease, left[i].Closed = max(left[i].Lease, r.Lease), left[i].Closed && r.Closed
@@ -165,13 +165,13 @@ func bounded(all []facts.Run, site facts.Site) []facts.Run {
 	return left
 }
 
-// several stands for the pods of runs that are not told apart any more.
+// several stands for the pods of runs that are no longer told apart.
 const several = "several"
 
-// NotPassed is true while nobody may be opened by a transition.
+// NotPassed is true while a transition may not open any site yet.
 func NotPassed(t *facts.Transition) bool { return t != nil && t.Step == v1alpha1.TransitionFencing }
 
-// Named names sites for people, and which earlier pod of one may be left, if it is for that.
+// Named names sites for people, and adds the earlier pod of one that may be left, if it counts because of that.
 func Named(s facts.Snapshot, sites []string) string {
 	var all []string
 	for _, name := range sites {

@@ -12,7 +12,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/memory"
 )
 
-// SilentVouchers are the sites that could not acknowledge a new epoch now, or not for all their runs, and might answer the active site.
+// SilentVouchers names the sites that could not acknowledge a new epoch now, or not for all their runs, but might answer the active site.
 func SilentVouchers(s facts.Snapshot, m facts.Memory, target string) (names []string) {
 	for _, site := range s.Sites {
 		silent := site.Name != target && !site.Sidecar.Answered || !site.Only(site.Pod.UID)
@@ -23,9 +23,9 @@ func SilentVouchers(s facts.Snapshot, m facts.Memory, target string) (names []st
 	return names
 }
 
-// vouchedFor names the sites that are silent for as long as the active site must be, and could vouch for it: the gate could not be
-// passed by time. Of sites that have just lost an answer it says BelowThreshold: soon they answer, or are among the others. It is empty
-// if there may be proof, for which the failover has to begin.
+// vouchedFor names the sites that have been silent for as long as the active site must be, and could vouch for it: time could not pass
+// the gate. For sites that have just missed an answer it says BelowThreshold: soon they answer, or count as silent. It is empty if
+// there may be proof, because only a failover that has begun can find it.
 func vouchedFor(s facts.Snapshot, m facts.Memory, target string) (names string, why facts.Reason) {
 	a, known := s.Site(s.Status.ActiveSite)
 	if !known || a.Reachable() || a.Gone() || a.Pod.OutOfService {
@@ -44,8 +44,8 @@ func vouchedFor(s facts.Snapshot, m facts.Memory, target string) (names string, 
 	return memory.Named(s, long), v1alpha1.ReasonSiteMayStillVouch
 }
 
-// OverBudget says how a promotion would lose more than the loss budget allows, or "". A loss that is not known is over
-// every budget.
+// OverBudget says how a promotion would lose more than the loss budget allows, or "". An unknown loss is over every
+// budget.
 func OverBudget(s facts.Snapshot, from gtid.Set, to facts.Site) string {
 	if s.Policy.MaxLost == nil {
 		return ""
@@ -59,7 +59,7 @@ func OverBudget(s facts.Snapshot, from gtid.Set, to facts.Site) string {
 	return ""
 }
 
-// WhyNobody says of each site but the active one why it is not fit to take over.
+// WhyNobody says why each site but the active one is not fit to take over.
 func WhyNobody(s facts.Snapshot, m facts.Memory) string {
 	var each []string
 	for _, c := range Rank(s, m) {

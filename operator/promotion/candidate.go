@@ -38,7 +38,7 @@ const (
 	RankLeast    = "LeastToApply"
 	RankPriority = "Priority"
 	RankName     = "Name"
-	// RankOnly is said of one that has nobody to be compared with.
+	// RankOnly is the rule of a candidate that has no other to compare with.
 	RankOnly = "OnlyCandidate"
 )
 

@@ -9,9 +9,9 @@ import (
 	"github.com/mysql-mfg/mfg/operator/facts"
 )
 
-// IsWithoutRows says that the site was cloned without rows that the active site has or had, and nothing that it has received tells of them. They
-// would be lost without a word if it took over, so a person orders that or nobody does (I7). Who opens the active site again, or the
-// first one, moves the role to nobody.
+// IsWithoutRows says that the site was cloned without rows that the active site has or had, and that nothing it received mentions them. They
+// would be lost without a word if it took over, so only a person's order promotes it (I7). To open the active site again, or the first one,
+// moves no role, so the rule does not apply.
 func IsWithoutRows(s facts.Snapshot, _ facts.Memory, site facts.Site) string {
 	t, had, mine := s.Status.Transition, s.Status.RowsOutside, site.Sidecar.Report.Engines
 	switch {

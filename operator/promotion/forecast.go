@@ -18,16 +18,16 @@ type Forecast struct {
 	Site string
 	// Rule by which it ranks first.
 	Rule string
-	// LostTransactions would be lost at least; negative if it cannot be known.
+	// LostTransactions is how many would be lost at least; negative if that cannot be known.
 	LostTransactions int64
 	// LostSeconds is the lag of the site; nil if it is not known.
 	LostSeconds *float64
-	// BlockedBy is what would keep it from happening by itself; empty if nothing would.
+	// BlockedBy is what would keep the operator from doing it; empty if nothing would.
 	BlockedBy facts.Reason
 	Message   string
 }
 
-// Foresee answers with the same functions that decide. It is for a healthy group; otherwise the decision itself says
+// Foresee answers with the functions that Decide uses. It is for a healthy group; otherwise the decision itself says
 // what happens.
 func Foresee(s facts.Snapshot, m facts.Memory) *Forecast {
 	active, _ := s.Site(s.Status.ActiveSite)
@@ -53,7 +53,7 @@ func Foresee(s facts.Snapshot, m facts.Memory) *Forecast {
 	return f
 }
 
-// ruleOf names the first rule of better by which the best candidate beats the next one.
+// ruleOf names the first rule of Better by which the best candidate beats the next one.
 func ruleOf(s facts.Snapshot, m facts.Memory, best Candidate) string {
 	for _, c := range Rank(s, m) {
 		if c.Unfit.By != "" || c.Site.Name == best.Site.Name || c.Site.Name == s.Status.ActiveSite {

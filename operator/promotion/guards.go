@@ -38,16 +38,16 @@ const (
 // guard is one rule against promoting a site. Each is safe alone.
 type guard struct {
 	name Guard
-	// ask says why the system may not promote the site by itself; empty if the rule has nothing against it.
+	// ask says why the operator may not promote the site without an order; empty if the rule has nothing against it.
 	ask func(facts.Snapshot, facts.Memory, facts.Site) string
-	// order says why not even a person's order does; nil for a rule that an order overrides.
+	// order says why even a person's order does not promote it; nil for a rule that an order overrides.
 	order func(facts.Snapshot, facts.Memory, facts.Site) string
-	// remedy is what a person can do about it; nil leads to the pod of the site.
+	// remedy is what a person can do about it; nil points to the pod of the site.
 	remedy func(g facts.Group, site string) []facts.Remedy
 }
 
-// guards are all of them: the first that answers names why a site may not be promoted. A missing escrow Secret yields to an order: the
-// keyring can be read now, and a person may know that it is safe, or that there is nothing else.
+// guards lists all of them: the first that objects says why a site may not be promoted. A missing escrow Secret yields to an order:
+// the keyring can be read now, and a person may know that it is safe, or that there is nothing else.
 var guards = []guard{
 	{name: GuardRemoved, ask: IsRemoved, order: IsRemoved},
 	{name: GuardDROnly, ask: IsDROnly, order: IsDROnly},
@@ -71,7 +71,7 @@ type Unfit struct {
 	Why string
 }
 
-// UnfitOf asks every guard whether the system may promote a site by itself.
+// UnfitOf asks the guards whether the operator may promote a site without an order.
 func UnfitOf(s facts.Snapshot, m facts.Memory, site facts.Site) Unfit {
 	for _, g := range guards {
 		if why := g.ask(s, m, site); why != "" {
@@ -81,7 +81,7 @@ func UnfitOf(s facts.Snapshot, m facts.Memory, site facts.Site) Unfit {
 	return Unfit{}
 }
 
-// UnfitByOrder asks those that no order overrides.
+// UnfitByOrder asks only the guards that no order overrides.
 func UnfitByOrder(s facts.Snapshot, m facts.Memory, site facts.Site) Unfit {
 	for _, g := range guards {
 		if g.order == nil {
@@ -94,7 +94,7 @@ func UnfitByOrder(s facts.Snapshot, m facts.Memory, site facts.Site) Unfit {
 	return Unfit{}
 }
 
-// Forcible is what even a person's order does not override, whatever is remembered: a dr-only site, or one that cannot be opened at all.
+// Forcible is true if an order may promote the site, whatever is remembered: not a dr-only site, nor one that cannot be opened at all.
 func Forcible(s facts.Snapshot, site facts.Site) bool {
 	return UnfitByOrder(s, facts.Memory{}, site).By == ""
 }
@@ -119,14 +119,14 @@ func IsRemoved(_ facts.Snapshot, _ facts.Memory, site facts.Site) string {
 // IsDROnly says that a site may never be promoted (I6).
 func IsDROnly(_ facts.Snapshot, _ facts.Memory, site facts.Site) string {
 	if site.Role != v1alpha1.PrimaryCandidate {
-		return "is " + string(site.Role) // I6: never promoted, also not as the last survivor.
+		return "is " + string(site.Role) // I6: never promoted, not even as the last survivor.
 	}
 	return ""
 }
 
-// isOutside is the same for an order. Status may hold no site that has data of the group: what was opened first was lost before
-// that was noted. Any may begin it anew then; while one has it, a site without the mark is half cloned, unless its clone has not
-// begun.
+// isOutside is IsNotProvisioned for an order. Status may name no site that has the group's data: the first one was lost before
+// that was noted. Then any site may begin the group again. While one has the data, a site without the mark is half cloned,
+// unless its clone has not begun.
 func isOutside(s facts.Snapshot, m facts.Memory, site facts.Site) string {
 	if !site.OtherVolume && !slices.ContainsFunc(s.Sites, func(other facts.Site) bool { return other.Provisioned }) {
 		return ""
@@ -137,8 +137,8 @@ func isOutside(s facts.Snapshot, m facts.Memory, site facts.Site) string {
 	return lineage.IsNotProvisioned(s, m, site)
 }
 
-// isHalfCloned: a clone that was begun into a site with the mark, which no order of ours does, has left it with part of the data
-// and with sets that claim all of it. The first active site is where the group's data begins, whatever happened to it before.
+// isHalfCloned says that a clone began into a site with the mark, which no order of ours does, and left part of the data and
+// sets that claim all of it. The first active site is exempt: the group's data begins there, whatever happened to it before.
 func isHalfCloned(s facts.Snapshot, _ facts.Memory, site facts.Site) string {
 	t := s.Status.Transition
 	if site.Provisioned && site.MySQL.HalfCloned && !(t != nil && t.Kind == v1alpha1.FailoverBootstrap) {
@@ -160,7 +160,7 @@ func isSilent(_ facts.Snapshot, _ facts.Memory, site facts.Site) string {
 	case !site.Sidecar.Answered:
 		return "its sidecar does not answer"
 	case !site.MySQL.Direct:
-		// I8: what its sidecar reports leaves out the relay log, which must be applied before it is promoted.
+		// I8: the sidecar's report leaves out the relay log, which must be applied before the site is promoted.
 		return "its MySQL does not answer the operator"
 	}
 	return ""
@@ -181,8 +181,8 @@ func IsDiverged(_ facts.Snapshot, m facts.Memory, site facts.Site) string {
 	return ""
 }
 
-// isUnsettled: the site was active, was replaced, and was not compared with an open active site since. It may hold
-// transactions that were written off (I10).
+// isUnsettled says that the site was active, was replaced, and has not been compared with an open active site
+// since. It may hold transactions that were written off (I10).
 func isUnsettled(_ facts.Snapshot, m facts.Memory, site facts.Site) string {
 	if m.Of(site.Name).Unsettled {
 		return "was replaced as the active site and was not compared with its successor yet"
@@ -190,15 +190,15 @@ func isUnsettled(_ facts.Snapshot, m facts.Memory, site facts.Site) string {
 	return ""
 }
 
-// IsNumberingAgain says that the site's server wrote transactions that were lost, its data lacks them, and another site may still have
-// them. Promoted, it would give their numbers to other transactions, and by its numbers the other site would count as whole (I10).
-// A server that this version cloned has a new server_uuid, so this is about one that an earlier version cloned, and about a volume
-// that was put back to an earlier state.
+// IsNumberingAgain says that the site's server wrote transactions that were lost, that its data lacks them, and that another site may
+// still have them. If it were promoted, it would give their numbers to other transactions, and by its numbers the other site would
+// count as whole (I10). A server that this version cloned has a new server_uuid, so this concerns one that an earlier version cloned,
+// and a volume that was put back to an earlier state.
 func IsNumberingAgain(s facts.Snapshot, m facts.Memory, site facts.Site) string {
 	for _, r := range s.Status.Records {
 		lost, err := gtid.Parse(r.LostSet)
 		if err != nil {
-			continue // it names no numbers; what came of its From is asked by isUnsettled, for which it is a loss
+			continue // it names no numbers; isUnsettled judges its From, and takes it for a loss
 		}
 		again := lost.OfServer(site.MySQL.ServerUUID).Subtract(site.All())
 		if again.IsEmpty() {

@@ -8,7 +8,7 @@ import (
 )
 
 // IsKeptFenced says that a person keeps the site fenced (I29). No order overrides it: the same person ends it with one command, and until
-// then nobody has to think of every way by which a site may come to be opened.
+// then people need not think of every way in which a site may come to be opened.
 func IsKeptFenced(s facts.Snapshot, _ facts.Memory, site facts.Site) string {
 	if !site.KeptFenced {
 		return ""
@@ -16,7 +16,7 @@ func IsKeptFenced(s facts.Snapshot, _ facts.Memory, site facts.Site) string {
 	return "is kept fenced by a person; to end that: " + remedy.EndFence(s.Group, site.Name)
 }
 
-// endable is a site other than the active one that would take over if nobody kept it fenced.
+// endable names a site other than the active one that would take over if no person kept it fenced.
 func endable(s facts.Snapshot, m facts.Memory) (string, bool) {
 	for _, c := range Rank(s, m) {
 		site := c.Site

@@ -12,11 +12,11 @@ import (
 
 const bringBack = "bring a primary-candidate back"
 
-// A person's order accepts a loss. It is the way out wherever the system has to stand still rather than lose what is known to
-// exist, so whatever stands still says which site to order.
+// A person's order accepts a loss. It is the way out wherever the operator must wait rather than lose what is known to exist,
+// so the message of every such wait says which site to order.
 
-// WithOrder fills in how a person's order stands, for a whole decision: neither the sites nor the kind and the target of a change under way
-// are others at its end.
+// WithOrder fills in a person's order once for a whole decision: neither the sites nor the kind and the target of a change under way differ
+// at its end.
 func WithOrder(s facts.Snapshot) facts.Snapshot {
 	to, t := s.Policy.ForceTo, s.Status.Transition
 	s.Order = facts.Order{Accepted: to != "" && t != nil && t.To == to}
@@ -26,7 +26,7 @@ func WithOrder(s facts.Snapshot) facts.Snapshot {
 	return s
 }
 
-// orderable is the best site that an order can name, other than the excluded one.
+// orderable names the best site that an order can promote, other than the excluded one.
 func orderable(s facts.Snapshot, m facts.Memory, exclude string) (string, bool) {
 	for _, c := range Rank(s, m) {
 		if c.Site.Name != exclude && Forcible(s, c.Site) {
@@ -36,8 +36,8 @@ func orderable(s facts.Snapshot, m facts.Memory, exclude string) (string, bool) 
 	return "", false
 }
 
-// enlistable says what makes a site fit that is kept out by the spec alone: that is the owner's decision (I6), and the owner may
-// take it back.
+// enlistable says how to make a site fit that only the spec keeps out: that is the owner's decision (I6), and the owner may
+// change it.
 func enlistable(s facts.Snapshot, m facts.Memory) string {
 	for _, c := range Rank(s, m) {
 		site := c.Site
@@ -64,7 +64,7 @@ func WayOut(s facts.Snapshot, m facts.Memory, best Candidate, found bool) string
 	return WithoutCandidate(s, m, "")
 }
 
-// WithoutCandidate is what a person can do while no site is fit; the excluded one is not opened by order either.
+// WithoutCandidate is what a person can do while no site is fit; an order does not open the excluded one either.
 func WithoutCandidate(s facts.Snapshot, m facts.Memory, exclude string) string {
 	out := bringBack
 	if enlist := enlistable(s, m); enlist != "" {
@@ -76,13 +76,13 @@ func WithoutCandidate(s facts.Snapshot, m facts.Memory, exclude string) string {
 	return out
 }
 
-// HowToOrder is how a person orders a failover that the system does not do by itself.
+// HowToOrder says how a person orders a failover that the operator does not do without an order.
 func HowToOrder(to string) string {
 	return fmt.Sprintf("to go on now and accept what may be lost, annotate the group %s=%s", v1alpha1.AnnotationForceFailover, to)
 }
 
-// LostWayOut is the same for a target that is lost, and that no site may replace by itself. One that does not acknowledge the
-// epoch is not opened by order either.
+// LostWayOut is the way out for a lost target that no site may replace without an order. An order does not open a target that
+// does not acknowledge the epoch either.
 func LostWayOut(s facts.Snapshot, m facts.Memory, target facts.Site) string {
 	exclude := ""
 	if target.Sidecar.Report.Epoch < s.Status.Epoch {

@@ -12,7 +12,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/remedy"
 )
 
-// move is a planned failover that is asked about: from the active site to another.
+// move is the planned failover that the rules judge: from the active site to another.
 type move struct {
 	s            facts.Snapshot
 	m            facts.Memory
@@ -92,7 +92,7 @@ func toUnfit(v move) (facts.Reason, string) {
 	if refused.By == "" {
 		return "", ""
 	}
-	if refused.By == GuardKeptFenced { // it does not pass by itself, so nothing waits for its end
+	if refused.By == GuardKeptFenced { // only a person ends it, so nothing waits for its end
 		return v1alpha1.ReasonKeptFenced, fmt.Sprintf("%s: %s", v.to, refused.Why)
 	}
 	return v1alpha1.ReasonNotFit, fmt.Sprintf("%s: %s", v.to, refused.Why)
@@ -137,16 +137,16 @@ func besideWork(v move) (facts.Reason, string) {
 }
 
 const (
-	// closeLag and closeCount are how far behind a target may be when writes are stopped: the rest is applied while they
-	// are kept out.
+	// closeLag (in seconds) and closeCount are how far behind a target may be when writes are stopped: the rest is
+	// applied while they are kept out.
 	closeLag   = 0.5
 	closeCount = 500
-	// handLag and handCount are how far behind a target is at a good moment.
+	// handLag (in seconds) and handCount are how far behind a target may be at a good moment.
 	handLag   = 0.1
 	handCount = 20
 )
 
-// IsClose is true if a replica needs so little more that writes may be stopped for it. A lag that is not known is none.
+// IsClose is true if a replica needs so little more that writes may be stopped for it. It is false if the lag is not known.
 func IsClose(a, target facts.Site) (bool, string) {
 	count := a.MySQL.Executed.Subtract(target.MySQL.Executed).Count()
 	if target.MySQL.LagSeconds == nil {
@@ -156,8 +156,8 @@ func IsClose(a, target facts.Site) (bool, string) {
 	return lag <= closeLag && count <= closeCount, fmt.Sprintf("is %d transactions (%.1f s) behind", count, lag)
 }
 
-// LagCause says by what a replica that is not close is behind, as far as its numbers tell; empty if they tell nothing. A replica commits in the
-// order of the active site: behind one long transaction, or DDL, all others wait, and DDL takes as long there as it took on the active site.
+// LagCause says why a replica that is not close is behind, as far as its numbers tell; empty if they tell nothing. A replica commits in the
+// order of the active site: all others wait behind one long transaction or DDL, and DDL takes as long there as it took on the active site.
 func LagCause(a, target facts.Site) string {
 	count, lag := a.MySQL.Executed.Subtract(target.MySQL.Executed).Count(), target.MySQL.LagSeconds
 	switch {
@@ -171,7 +171,7 @@ func LagCause(a, target facts.Site) string {
 	return ""
 }
 
-// AtHand is true if a replica needs so little more that applying it takes no time that a client would notice.
+// AtHand is true if a replica needs so little more that no client would notice the time to apply it.
 func AtHand(a, target facts.Site) bool {
 	count := a.MySQL.Executed.Subtract(target.MySQL.Executed).Count()
 	lag := target.MySQL.LagSeconds
@@ -199,7 +199,7 @@ func DetachedMessage(site facts.Site) string {
 	return "does not replicate from the active site yet"
 }
 
-// Refusal says why something is not done, and what a person can do about it. With an empty Reason nothing stands against it.
+// Refusal says why something is not done, and what a person can do about it. If Reason is empty, nothing is against it.
 type Refusal struct {
 	Reason   facts.Reason
 	Message  string

@@ -34,7 +34,7 @@ const (
 	RuleMove           = "Move"
 )
 
-// Takeover is an emergency failover that is asked about: from the active site to the best candidate, if one was found.
+// Takeover is the emergency failover that the rules judge: from the active site to the best candidate, if one was found.
 type Takeover struct {
 	s     facts.Snapshot
 	m     facts.Memory
@@ -42,24 +42,24 @@ type Takeover struct {
 	found bool
 }
 
-// Ask is a takeover of which the rules are asked.
+// Ask returns the takeover about which the rules are asked.
 func Ask(s facts.Snapshot, m facts.Memory, best Candidate, found bool) Takeover {
 	return Takeover{s: s, m: m, best: best, found: found}
 }
 
-// Answer is what a rule says of a takeover.
+// Answer is what a rule says about a takeover.
 type Answer struct {
-	// Reason is what stands against it; empty if the rule has nothing against it.
+	// Reason is what the rule has against it; empty if nothing.
 	Reason facts.Reason
-	// Message is how a decision tells that.
+	// Message is how a decision says that.
 	Message string
-	// looked is what an explanation says was looked at; it may change with every look. Empty is the message.
+	// looked is what an explanation says was looked at; it may change with every look. If it is empty, Message takes its place.
 	looked string
 	// open is true if the rule cannot be asked now.
 	open bool
 }
 
-// Rule is one question that is asked before the role moves. A decision stops at the first that refuses, an explanation asks them all.
+// Rule is one question that is asked before the role moves. A decision stops at the first that refuses; an explanation asks them all.
 type Rule struct {
 	name   string
 	ask    func(Takeover) Answer
@@ -83,7 +83,7 @@ var Permissions = []Rule{
 	}},
 }
 
-// Endings are the rules by which a failover away from a silent site could be begun and not ended: none is begun then.
+// Endings are the rules that find a failover away from a silent site that could be begun but not ended: none is begun then.
 var Endings = []Rule{
 	{RuleVouchers, Takeover.vouchers, func(t Takeover, a Answer) []facts.Remedy {
 		if a.Reason == v1alpha1.ReasonBelowThreshold {
@@ -96,7 +96,7 @@ var Endings = []Rule{
 	}},
 }
 
-// FirstAgainst is what the first rule says that is against it; empty if none is.
+// FirstAgainst returns the answer of the first rule that is against the takeover; empty if none is.
 func FirstAgainst(rules []Rule, t Takeover) Answer {
 	for _, r := range rules {
 		if a := r.ask(t); a.Reason != "" {
@@ -106,7 +106,7 @@ func FirstAgainst(rules []Rule, t Takeover) Answer {
 	return Answer{}
 }
 
-// Explain asks one rule for people.
+// Explain puts one rule and its answer into words for people.
 func (r Rule) Explain(t Takeover) wire.ExplainedRule {
 	a := r.ask(t)
 	out := wire.ExplainedRule{Name: r.name, Verdict: wire.RuleFor, Input: a.Message, Reason: string(a.Reason)}
@@ -170,7 +170,7 @@ func (t Takeover) budget() Answer {
 	return Answer{Message: "spec.failover.maxLostTransactions is not set"}
 }
 
-// vouchers asks whether somebody silent could vouch for the active site.
+// vouchers asks whether a silent site could vouch for the active site.
 func (t Takeover) vouchers() Answer {
 	active := t.s.Status.ActiveSite
 	silent, why := vouchedFor(t.s, t.m, t.best.Site.Name)
@@ -197,7 +197,7 @@ func (t Takeover) lease() Answer {
 		never, remedy.Outlived(t.s.Status.ActiveSite), HowToOrder(t.best.Site.Name))}
 }
 
-// Against is a rule that speaks against a failover, as it is explained.
+// Against is the explanation of a rule that is against a failover.
 func Against(name, input string, why facts.Reason, remedies ...facts.Remedy) wire.ExplainedRule {
 	return wire.ExplainedRule{Name: name, Verdict: wire.RuleAgainst, Input: input, Reason: string(why), Remedies: remedies}
 }

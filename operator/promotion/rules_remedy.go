@@ -8,8 +8,8 @@ import (
 	"github.com/mysql-mfg/mfg/operator/remedy"
 )
 
-// serves is true while somebody is seen to accept writes whose role an order would take. It would be refused, or throw away what
-// is being acknowledged.
+// serves is true while the site whose role an order would take is seen to accept writes. Such an order would be refused, or
+// throw away what is being acknowledged.
 func (t Takeover) serves() bool {
 	active, _ := t.s.Site(t.s.Status.ActiveSite)
 	if change := t.s.Status.Transition; change != nil {
@@ -19,7 +19,7 @@ func (t Takeover) serves() bool {
 	return active.Writable()
 }
 
-// OrOrder adds to a remedy how a person overrides, with words that join the two; not while a site serves.
+// OrOrder adds to a remedy how a person overrides the rule, with words that join the two, but not while a site serves.
 func (t Takeover) OrOrder(join string, first facts.Remedy) []facts.Remedy {
 	if t.serves() {
 		return []facts.Remedy{first}
