@@ -20,8 +20,8 @@ import (
 // Explanation says why a decision was taken; see wire.Explanation.
 type Explanation = wire.Explanation
 
-// Explain says why d was decided. d must be Decide(s, m): the rules are asked again by the functions that decide, each
-// on its own, so that a person sees also what would stand in the way next.
+// Explain says why d was decided. d must be Decide(s, m): the functions that decide ask the rules again, each on its
+// own, so that a person also sees what would stand in the way next.
 func Explain(s facts.Snapshot, m facts.Memory, d failover.Decision) Explanation {
 	s, _ = memory.WithRuns(memory.OnKnownVolumes(memory.Believed(s), m), m)
 	x := explained{s: promotion.WithOrder(s), m: d.Memory, d: d}
@@ -52,7 +52,7 @@ type explained struct {
 	found  bool
 }
 
-// asked is the takeover of which the rules are asked.
+// asked is the takeover about which the rules are asked.
 func (x explained) asked() promotion.Takeover { return promotion.Ask(x.s, x.m, x.best, x.found) }
 
 func (x explained) rules() []wire.ExplainedRule {
@@ -137,8 +137,8 @@ func (x explained) acceptsWrites() wire.ExplainedRule {
 	return r
 }
 
-// returned asks what is decided of an active site that answers and is read-only. Why it is not simply opened again is the
-// decision's own word.
+// returned says what is decided about an active site that answers but is read-only. The decision itself says why the site
+// is not simply opened again.
 func (x explained) returned() wire.ExplainedRule {
 	r := wire.ExplainedRule{Name: promotion.RuleActiveReturned, Verdict: wire.RuleFor, Input: x.d.Message}
 	if x.d.Verdict == failover.VerdictReopen {
@@ -150,7 +150,7 @@ func (x explained) returned() wire.ExplainedRule {
 	if x.d.Blocked() && x.d.Reason == v1alpha1.ReasonActiveSiteCannotOpen {
 		r = promotion.Against(r.Name, r.Input, x.d.Reason, remedy.Advice("find out from its log why it does not open; what keeps others from its place is below"))
 	}
-	if x.active.KeptFenced { // it is not opened, so nothing of it speaks against a failover
+	if x.active.KeptFenced { // it is not opened, so it is no reason against a failover
 		r.Input, r.Remedies = x.active.Name+" "+promotion.IsKeptFenced(x.s, x.m, x.active), remedy.FenceOff(x.s.Group, x.active.Name)
 	}
 	if x.d.Reason == v1alpha1.ReasonKeyringNotEscrowed && promotion.IsUnescrowed(x.s, x.m, x.active) != "" {
@@ -159,7 +159,7 @@ func (x explained) returned() wire.ExplainedRule {
 	return r
 }
 
-// endFences are the commands that let the sites open which a person keeps fenced.
+// endFences are the commands that let sites open again that a person keeps fenced.
 func (x explained) endFences() (all []facts.Remedy) {
 	for _, site := range x.s.Sites {
 		if site.KeptFenced {
@@ -205,7 +205,7 @@ func (x explained) gateForecast() wire.ExplainedRule {
 	return r
 }
 
-// blockers are the rules that would keep an emergency failover from happening by itself.
+// blockers are the rules that would keep the operator from an emergency failover.
 func (x explained) blockers() []string {
 	if x.s.Status.Epoch == 0 || x.s.Status.Transition != nil {
 		if x.d.Blocked() {
@@ -222,8 +222,8 @@ func (x explained) blockers() []string {
 	return all
 }
 
-// had is what is known of what the site had from which the role moves, or would move. While it moves, the active site is the one
-// that takes over, which loses nothing against itself.
+// had is what the site that the role moves from, or would move from, is known to have had. While it moves, the active site is
+// already the one that takes over, which loses nothing against itself.
 func (x explained) had() gtid.Set {
 	if t := x.s.Status.Transition; t != nil {
 		return t.FromExecuted
@@ -304,7 +304,7 @@ func (x explained) plannable(to string) promotion.Refusal {
 	return promotion.Preflight(x.s, x.m, x.active, to)
 }
 
-// rankedBy names the first rule of better that tells two neighbours apart.
+// rankedBy names the first rule of Better that tells two neighbours apart.
 func rankedBy(a, b promotion.Candidate) (rule, because string) {
 	switch {
 	case a.Unfit.By == "" && b.Unfit.By != "":
@@ -334,7 +334,7 @@ func seenAs(site facts.Site) string {
 	return "does not answer at all"
 }
 
-// stallRule says how far that is, for people.
+// stallRule says for people how far a stall of the data volume has come.
 func (x explained) stallRule() string {
 	lasted := failover.StalledFor(x.s, x.m, x.active)
 	switch {

@@ -104,7 +104,7 @@ func (x explained) transitionBudget(facts.Site) wire.ExplainedRule {
 	return promotion.Against(promotion.RuleLossBudget, over, v1alpha1.ReasonLossBudget, x.asked().OrOrder("or accept the loss", remedy.Advice("wait until %s is back and fenced, which loses nothing", t.From))...)
 }
 
-// verdictOf is what a decision about a change under way says to it.
+// verdictOf turns a decision about a change under way into the verdict of a rule.
 func verdictOf(d failover.Decision) wire.RuleVerdict {
 	if d.Verdict == failover.VerdictWait || d.Blocked() {
 		return wire.RuleAgainst

@@ -6,8 +6,8 @@ import "time"
 
 // CachePolicy is how a planned failover waits for the cache of its target; the zero value waits for none.
 type CachePolicy struct {
-	// SyncTimeout is how long, before writes pause.
+	// SyncTimeout is how long it waits, before writes pause.
 	SyncTimeout time.Duration
-	// Refuses is true if the planned failover is refused then; otherwise it goes on, and sessions may be lost.
+	// Refuses is true if the planned failover is refused then; otherwise it continues, and sessions may be lost.
 	Refuses bool
 }

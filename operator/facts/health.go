@@ -4,11 +4,11 @@ package facts
 
 import "time"
 
-// ProbeValid is how old the last try of a sidecar to write may be to say anything.
+// ProbeValid is how old a sidecar's last try to write may be and still say anything.
 const ProbeValid = 10 * time.Second
 
-// Unescrowed says why what the site would acknowledge could be read by nobody once its pod is gone (I16); empty if that is not so. A sealed keyring comes from
-// escrow, and a site without one has nothing to lose. A file that is being written has no digest, and is not in escrow either.
+// Unescrowed says why what the site would acknowledge could not be read once its pod is gone (I16); empty if that is not so. A sealed keyring comes
+// from escrow, and a site without one has nothing to lose. A file that is being written has no digest, and is not in escrow either.
 func (s Site) Unescrowed() string {
 	k := s.Sidecar.Report.Keyring
 	switch {

@@ -19,15 +19,15 @@ type Memory struct {
 	ReopenSince time.Time
 	// LeavingSince is when the active site was first seen about to go, in an unbroken row of polls.
 	LeavingSince time.Time
-	// OpenAt is when there last was an active site that was open.
+	// OpenAt is when the active site was last open.
 	OpenAt time.Time
 	// DrainSince is when the target's drain was first asked for in this transition.
 	DrainSince time.Time
 }
 
-// SiteMemory is what is remembered of one site. Zero is nothing.
+// SiteMemory is what is remembered about one site. Zero is nothing.
 type SiteMemory struct {
-	// DownSince is when the site was first seen without a usable MySQL, IndirectSince when its MySQL stopped to answer the operator itself,
+	// DownSince is when the site was first seen without a usable MySQL, IndirectSince when its MySQL stopped answering the operator itself,
 	// GoneSince when Kubernetes evidence first said that it cannot run, LeavingSince when it was first about to go, StalledSince when its
 	// volume was first seen to take no writes while it is open: each in an unbroken row of polls.
 	DownSince, IndirectSince, GoneSince, LeavingSince, StalledSince time.Time
@@ -40,11 +40,11 @@ type SiteMemory struct {
 	Held     *gtid.Set
 	// PreviousAll is what the site had in the poll before, to be compared with a later look at the active site; nil if it did not answer.
 	PreviousAll *gtid.Set
-	// Diverged is what the site has and the active site lacks; empty of one that has not diverged. AheadSince is since when it has more of
-	// the active site's own transactions than that one says it has executed, in an unbroken row of polls in which both could be compared.
+	// Diverged is what the site has and the active site lacks; empty if it has not diverged. AheadSince is since when it has more of the
+	// active site's own transactions than the active site says it has executed, in an unbroken row of polls in which both could be compared.
 	Diverged   gtid.Set
 	AheadSince time.Time
-	// Unsettled is true while what the site alone has, which was replaced as the active one, is not known. It is found out in each poll.
+	// Unsettled is true while it is not known what this site alone has, after it was replaced as the active one. Each poll finds it out.
 	Unsettled bool
 	// UUID is the last known server UUID.
 	UUID string
@@ -59,8 +59,8 @@ type SiteMemory struct {
 	FencedBySQL SQLFence
 	// Lease is the longest lease and fence deadline that the sidecar is known to have been started with.
 	Lease time.Duration
-	// WritableAt is when the site was last seen to accept writes by any witness, HeardUntil until when its lease may stand by what its
-	// sidecar reported last. Outlived is true if it was seen to accept writes after its lease must have ended.
+	// WritableAt is when any witness last saw the site accept writes, HeardUntil until when its lease may last by what its sidecar
+	// reported last. Outlived is true if it was seen to accept writes after its lease must have ended.
 	WritableAt, HeardUntil time.Time
 	Outlived               bool
 	// Listed is true if the pod of another site was once seen to be started with this one as a peer.
@@ -71,7 +71,7 @@ type SiteMemory struct {
 	LastCandidateAt, LaggedAt, FollowedAt, AloneAt time.Time
 }
 
-// Of is what is remembered of a site.
+// Of is what is remembered about a site.
 func (m Memory) Of(site string) SiteMemory {
 	if known := m.Sites[site]; known != nil {
 		return *known
@@ -79,7 +79,7 @@ func (m Memory) Of(site string) SiteMemory {
 	return SiteMemory{}
 }
 
-// At is where it is remembered, for whoever makes a new memory.
+// At returns the memory of a site to be changed, for code that makes a new Memory.
 func (m *Memory) At(site string) *SiteMemory {
 	if m.Sites == nil {
 		m.Sites = map[string]*SiteMemory{}
@@ -90,7 +90,7 @@ func (m *Memory) At(site string) *SiteMemory {
 	return m.Sites[site]
 }
 
-// With is a copy in which the memory of one site is changed: whoever reads the old one sees nothing of it.
+// With returns a copy in which the memory of one site is changed: readers of the old one see no change.
 func (m Memory) With(site string, change func(*SiteMemory)) Memory {
 	now := m.Of(site)
 	change(&now)

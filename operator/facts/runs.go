@@ -16,8 +16,8 @@ type Run = gate.Run
 type SeenRun struct {
 	UID, Node, Machine string
 	Lease              time.Duration
-	// Started is false if its kubelet has not told that its sidecar ever started; Ended is true if it told that none of its containers
-	// ever starts again.
+	// Started is false if its kubelet has not reported that its sidecar ever started; Ended is true if it reported that none of its
+	// containers ever starts again.
 	Started, Ended bool
 }
 
@@ -29,19 +29,19 @@ type Node struct {
 	OutOfService, Gone bool
 }
 
-// Runs is what is remembered of them between polls.
+// Runs is what is remembered about runs between polls.
 type Runs struct {
 	Of map[string][]Run
-	// Quiet is since when the pod of a run was gone and its node was such that nothing can be left of it soon, in an unbroken row of
-	// polls; Over holds those that are known not to run by other evidence than a lock.
+	// Quiet is since when the pod of a run was gone and its node was in a state that soon leaves nothing of it, in an unbroken row
+	// of polls; Over holds the runs that are known not to run by evidence other than a lock.
 	Quiet map[string]time.Time
 	Over  map[string]bool
-	// EndedAt is when a run of a site was last found to have ended, but by a lock: until then it may have vouched.
+	// EndedAt is when a run of a site was last found to have ended, other than by a lock: until then it may have vouched.
 	EndedAt map[string]time.Time
 }
 
-// Kept is the durable part of the runs. One that is not known to have begun is not noted: it would cost a write for each pod that starts.
-// Nor is one that has ended, of which the pod is still there: of evicted pods there may be very many.
+// Kept is the durable part of the runs. It leaves out runs that are not known to have begun, which would cost a write for each pod that
+// starts, and runs that have ended although their pod is still there: there may be very many evicted pods.
 func (n Runs) Kept() map[string][]Run {
 	var out map[string][]Run
 	for site, all := range n.Of {
@@ -59,7 +59,7 @@ func (n Runs) Kept() map[string][]Run {
 	return out
 }
 
-// Open takes back of all runs that they are closed: what status says of them is of another time.
+// Open marks no run as closed any more: what status says about them is from another time.
 func (n Runs) Open() {
 	for _, all := range n.Of {
 		for i := range all {
@@ -68,8 +68,8 @@ func (n Runs) Open() {
 	}
 }
 
-// Noted is true if a pod is the run of a site that status holds, and as one that may be open: nobody else is let open. Were it gone when
-// the next operator begins, that would have to know of it.
+// Noted is true if status holds a pod as a run of the site, and as one that may be open: no other pod is let open. If that pod is gone
+// when the next operator begins, the operator must know of it.
 func (d Durable) Noted(site, uid string) bool {
 	return slices.ContainsFunc(d.Runs[site], func(r Run) bool { return r.UID == uid && (!r.Closed || site != d.ActiveSite) })
 }

@@ -20,20 +20,20 @@ type Site struct {
 	Provisioned bool
 	// Removed is true for a site that left the spec: it can never be promoted, but its pod may still run and vouch.
 	Removed bool
-	// Listed is true if the pod of another site was started with this one among its peers: it asks it, and may believe it.
+	// Listed is true if the pod of another site was started with this one among its peers: that site asks this one, and may believe it.
 	Listed bool
 	// Unlisted is true if status says that no pod of another site was ever started with this one among its peers.
 	Unlisted bool
 	// OtherVolume is true if the site's data volume is not the one on which it was provisioned.
 	OtherVolume bool
-	// Impossible is true if its sidecar reported an epoch that nobody can have reached; what it said is left out then.
+	// Impossible is true if its sidecar reported an epoch that the group cannot have reached; what it said is left out then.
 	Impossible bool
 	// Unnoted is true if its data volume has a name and status holds none for the site.
 	Unnoted bool
 	// Noted is true if its data volume is the very one that status names for it.
 	Noted bool
 	// EscrowMissing is true if its pod is made sealed and the escrow Secret of its keyring is gone: the memory of that pod has the
-	// only copy, and whatever restarts the pod makes its data unreadable.
+	// only copy, and any restart of the pod makes its data unreadable.
 	EscrowMissing bool
 	// KeptFenced is true while a person keeps the site fenced: it is not opened (I29).
 	KeptFenced bool
@@ -41,7 +41,7 @@ type Site struct {
 	Busy string
 	// Leaving says why the site is about to go: its pod is being deleted, its node drained, an update waits. Empty normally.
 	Leaving string
-	// CacheBehind says why the cache of the site has not caught up. Empty if it has, if there is none, or if nobody knows.
+	// CacheBehind says why the cache of the site has not caught up. Empty if it has, if there is none, or if that is not known.
 	CacheBehind string
 	Sidecar     Sidecar
 	MySQL       MySQL
@@ -55,8 +55,8 @@ type Sidecar struct {
 	Answered bool
 	Report   wire.Report
 	At       time.Time
-	// Deaf is true if it answers and takes no statement, because nothing leads it to the key that signs. Answered is false then, as for
-	// one that is silent: it opens on nothing that it is told and acknowledges no epoch. Only what it says of its lease counts.
+	// Deaf is true if it answers but accepts no statement, because nothing leads it to the signing key. Answered is false then, as for
+	// a silent one: it opens on no statement and acknowledges no epoch. Only what it says about its lease counts.
 	Deaf bool
 }
 
@@ -79,7 +79,7 @@ type MySQL struct {
 	Cloning           bool
 	// HalfCloned is true if the last clone into the server has begun and is not known to have succeeded, also while it runs.
 	HalfCloned bool
-	// NoClone is true if the server has no clone plugin, so that the two above are not known.
+	// NoClone is true if the server has no clone plugin, so that Cloning and HalfCloned are not known.
 	NoClone       bool
 	UserDatabases int
 }
@@ -91,7 +91,7 @@ type Pod struct {
 	UID    string
 	Node   string
 	// Ended is true if the site's pod has ended for good (phase Failed or Succeeded: its containers never start again),
-	// told by the kubelet of a Ready node, and that pod had held the volume's lock, so that none before it runs.
+	// as the kubelet of a Ready node says, and that pod had held the volume's lock, so that none before it runs.
 	Ended bool
 	// Lease is the lease and the fence's deadline that the pod's sidecar was started with; zero when unknown.
 	Lease time.Duration
@@ -99,7 +99,7 @@ type Pod struct {
 	OutOfService bool
 	// Runs are the pods of the site that have a node, the oldest first.
 	Runs []SeenRun
-	// Unplaced is true if no node is known on which a pod of the site ever was.
+	// Unplaced is true if no node is known that ever had a pod of the site.
 	Unplaced bool
 }
 
@@ -109,16 +109,16 @@ const (
 	WorkRotation = "Rotation"
 )
 
-// Writes is true for a site that accepts writes, unless somebody works on it behind offline_mode.
+// Writes is true for a site that accepts writes, unless there is work on it behind offline_mode.
 func (s Site) Writes() bool { return s.Writable() && s.Busy == "" }
 
-// Beside is a run other than the one of that pod that may still run.
+// Beside returns a run that may still run, other than the one of that pod.
 func (s Site) Beside(uid string) (Run, bool) { return gate.Runs(s.Runs).Beside(uid) }
 
-// WritesBeside is a run other than the one of that pod that may still accept commits.
+// WritesBeside returns a run that may still accept commits, other than the one of that pod.
 func (s Site) WritesBeside(uid string) (Run, bool) { return gate.Runs(s.Runs).WritesBeside(uid) }
 
-// Only is true if what the pod said is said for the whole site.
+// Only is true if what the pod says holds for the whole site.
 func (s Site) Only(uid string) bool { return gate.Runs(s.Runs).Only(uid) }
 
 // ShutBut is true if no run of the site but that pod's may accept commits.
@@ -161,15 +161,15 @@ func (s Site) Follows(source Site) bool {
 	return s.MySQL.ReplicaOf == source.Name && s.MySQL.IORunning && s.MySQL.SQLRunning
 }
 
-// NeverRan is true for a site of which no pod came to a node yet, and that no sidecar was started with as a peer: there is nobody
-// to vouch for another one, and nobody would ask. Each alone would nearly do; what is seen of pods may be a moment old.
+// NeverRan is true for a site none of whose pods has come to a node yet, and that no sidecar was started with as a peer: it has no
+// sidecar to vouch for another site, and none would ask it. Each alone would nearly do; what is seen of pods may be a moment old.
 func (s Site) NeverRan() bool {
 	return s.Pod.Unplaced && !s.Listed && !s.Provisioned && !s.Sidecar.Answered && len(s.Runs) == 0
 }
 
 // Whole is true for a site that has all that it had when it was provisioned, whatever its mark says: it is on that very volume,
 // and its server knows of no clone that began and did not end well. The mark goes when a clone is ordered, which may be long
-// before the clone begins. In doubt it is false: part of the data would pass for all of it (I12).
+// before the clone begins. In doubt it is false, or part of the data would pass for all of it (I12).
 func (s Site) Whole() bool {
 	return s.Noted && s.MySQL.Direct && !s.MySQL.NoClone && !s.MySQL.HalfCloned && !s.ThrownAway() && !s.MySQL.Executed.IsEmpty()
 }

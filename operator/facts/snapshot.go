@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package facts holds what one poll saw of a group and what is remembered of those before: plain values, without a client, a clock or a
-// decision. operator/monitor gathers them, operator/failover decides on them.
+// Package facts holds what one poll saw of a group, and what is remembered from earlier ones: plain values, without a client, a clock
+// or a decision. operator/monitor gathers them, operator/failover decides on them.
 package facts
 
 import (
@@ -15,7 +15,7 @@ import (
 // Reason explains a verdict; it is shown as the reason of conditions, events and log lines.
 type Reason = v1alpha1.Reason
 
-// Remedy is what a person can do; see wire.Remedy. Each is made where its refusal is.
+// Remedy is what a person can do; see wire.Remedy. Each is made beside its refusal.
 type Remedy = wire.Remedy
 
 // Policy is what the group's spec says about failover, defaults filled in.
@@ -25,7 +25,7 @@ type Policy struct {
 	Threshold    int
 	CrashGrace   time.Duration
 	Cooldown     time.Duration
-	// StallTimeout is for how long the volume of the active site may take no writes; zero means for ever.
+	// StallTimeout is how long the volume of the active site may take no writes; zero means for ever.
 	StallTimeout time.Duration
 	DrainTimeout time.Duration
 	LeaseTimeout time.Duration
@@ -36,11 +36,11 @@ type Policy struct {
 	ForceTo string
 	// PlannedTo names the site to which a person asks the role to be moved without loss; empty normally.
 	PlannedTo string
-	// AbortPlanned gives a planned failover up that has not passed its gate.
+	// AbortPlanned gives up a planned failover that has not passed its gate.
 	AbortPlanned bool
 	// PlannedLagTimeout and PlannedPauseTimeout bound the wait before and after writes are stopped.
 	PlannedLagTimeout, PlannedPauseTimeout time.Duration
-	// PausedUntil is until when no role changes by itself; zero normally.
+	// PausedUntil is until when the operator changes no role without an order; zero normally.
 	PausedUntil time.Time
 	// MaxReadLag takes a replica that lags more out of the Service of the readers; zero means no limit.
 	MaxReadLag time.Duration
@@ -61,23 +61,23 @@ const (
 	AskTimeout = wire.ReportPatience
 	// BystanderTimeout is for a site that has no part in a planned failover while that keeps writes out.
 	BystanderTimeout = 100 * time.Millisecond
-	// LostTimeout is for the site that an emergency failover takes the role from, once it was silent: what is waited for then is the end of
-	// its lease. It is longer than a round trip between regions, so that a site that comes back is heard.
+	// LostTimeout is for the site that an emergency failover takes the role from, once it was silent: the failover waits for the end of its
+	// lease then. It is longer than a round trip between regions, so that a site that comes back is heard.
 	LostTimeout = 250 * time.Millisecond
 )
 
 // Snapshot is everything that was seen in one poll. Sites are sorted by name.
 type Snapshot struct {
 	Now time.Time
-	// Group is what commands for people name it.
+	// Group is how commands for people name the group.
 	Group  Group
 	Policy Policy
 	Status Durable
 	Sites  []Site
-	// Order is how the order of a person stands; Decide and Explain fill it in.
+	// Order is a person's order, as it counts in this decision; Decide and Explain fill it in.
 	Order Order
 	// LeaderSince is when this process became the leader. What an earlier leader answered is not known, so it counts as
-	// if it had answered everybody just then.
+	// if it had answered every site just then.
 	LeaderSince time.Time
 	// FormerUntil is until when another process may have answered, if that is known: an earlier leader that says in the Lease how long it
 	// answers after each renewal. Zero means that it is not known, and LeaderSince counts.
@@ -89,17 +89,17 @@ type Snapshot struct {
 	// Permitted is, for each site, when this operator last gave its sidecar a statement on which it may open.
 	Permitted map[string]time.Time
 	// Nodes are those of the runs in Status and of the pods that are seen, EndedPods the pods that were seen to go after their kubelet
-	// had told that all their containers ended.
+	// had reported that all their containers ended.
 	Nodes     map[string]Node
 	EndedPods map[string]bool
 }
 
 // Order is a person's order to promote a site although writes may be lost, as it stands in one decision.
 type Order struct {
-	// To is the site that it names; empty if there is none, or if not even an order promotes that site: it moves nothing then.
+	// To is the site that it names; empty if there is none, or if not even an order promotes that site: then the order moves nothing.
 	To string
-	// Accepted is true if it names the target of the change under way, whatever keeps that from being promoted now: one lost answer does not
-	// take back that a person accepted what the target lacks.
+	// Accepted is true if it names the target of the change under way, whatever keeps that target from being promoted now: after one lost
+	// answer the person has still accepted what the target lacks.
 	Accepted bool
 }
 
@@ -114,7 +114,7 @@ type Durable struct {
 	CooldownUntil time.Time
 	Transition    *Transition
 	Records       []v1alpha1.FailoverRecord
-	// Epochs is with what each epoch began, the newest first.
+	// Epochs is what each epoch began with, the newest first.
 	Epochs  []v1alpha1.EpochRecord
 	Planned *Planned
 	// Outlived are the sites that were seen to accept writes after their lease must have ended, sorted.
@@ -135,13 +135,13 @@ func (s Snapshot) Site(name string) (Site, bool) {
 	return Site{}, false
 }
 
-// Paused is true while a person keeps the operator from changing roles by itself.
+// Paused is true while a person keeps the operator from changing roles without an order.
 func (s Snapshot) Paused() bool { return s.Now.Before(s.Policy.PausedUntil) }
 
 // OthersUntil is until when another process may have answered a site.
 func (s Snapshot) OthersUntil() time.Time {
 	if s.FormerUntil.IsZero() || s.FormerUntil.After(s.LeaderSince) {
-		return s.LeaderSince // once this one leads nobody else does
+		return s.LeaderSince // once this one leads, no other does
 	}
 	return s.FormerUntil
 }

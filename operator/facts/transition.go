@@ -23,7 +23,7 @@ type Planned struct {
 	Answered              bool
 }
 
-// The reasons of an active site that is open, and whose volume takes no writes: its sidecar's own words.
+// The reasons of an active site that is open, but whose volume takes no writes: its sidecar's own words.
 const (
 	ReasonDiskStalled = Reason(wire.WriteDiskStalled)
 	ReasonDiskFailed  = Reason(wire.WriteDiskFailed)
@@ -49,13 +49,13 @@ type Change string
 
 // The changes.
 const (
-	// ChangeFirst gives the role to the first active site, where nobody is known to have had it.
+	// ChangeFirst gives the role to the first active site, if no site is known to have had it.
 	ChangeFirst Change = "First"
 	// ChangeTakeover gives it to another site because the active one is lost, or by order.
 	ChangeTakeover Change = "Takeover"
 	// ChangeMove gives it to another site while the active one is alive.
 	ChangeMove Change = "Move"
-	// ChangeReopen opens the site again that has it: after a move that was given up, or behind the gate for an earlier pod of it.
+	// ChangeReopen opens again the site that has it: after a move that was given up, or behind the gate for an earlier pod of it.
 	ChangeReopen Change = "Reopen"
 )
 
@@ -64,13 +64,13 @@ func (p *Planned) Over() bool {
 	return p.Phase != v1alpha1.PlannedWaiting && p.Phase != v1alpha1.PlannedMoving
 }
 
-// OverDisk is true for a change that replaces a site because its volume takes no writes: it is not opened again for what it alone has,
-// which is fetched from it while it answers.
+// OverDisk is true for a change that replaces a site because its volume takes no writes. The site is not opened again for what it
+// alone has: that is fetched from it while it answers.
 func (t *Transition) OverDisk() bool {
 	return t.Reason == ReasonDiskStalled || t.Reason == ReasonDiskFailed
 }
 
-// Change is told apart by who had the role and who gets it.
+// Change depends on which site had the role and which one gets it.
 func (t *Transition) Change() Change {
 	switch {
 	case t.From == "":
@@ -83,14 +83,14 @@ func (t *Transition) Change() Change {
 	return ChangeTakeover
 }
 
-// Moves is true for a transition that moves the role from a site that is alive to another. A missing one moves nothing.
+// Moves is true for a transition that moves the role from a site that is alive to another. A nil one moves nothing.
 func (t *Transition) Moves() bool { return t != nil && t.Change() == ChangeMove }
 
 // Replaces is true if one site gets the role that another has.
 func (t *Transition) Replaces() bool { return t.Change() == ChangeMove || t.Change() == ChangeTakeover }
 
 // Patience is how long a poll waits for a site; silent is true if the site did not answer the poll before. It is short only for as long
-// as a failover may take: one that drags on needs everybody, and a site that always takes longer would never be heard.
+// as a failover may take: one that drags on needs every site, and a site that always takes longer would never be heard.
 func (t *Transition) Patience(site string, silent bool, now time.Time, p Policy) time.Duration {
 	switch {
 	case t.Urgent(now, p) && site != t.From && site != t.To:
@@ -101,7 +101,7 @@ func (t *Transition) Patience(site string, silent bool, now time.Time, p Policy)
 	return AskTimeout
 }
 
-// isFresh is true as long as an emergency failover takes that waits for nothing but a lease.
+// isFresh is true for as long as an emergency failover takes that waits only for a lease.
 func (t *Transition) isFresh(now time.Time, p Policy) bool {
 	return t != nil && t.Kind == v1alpha1.FailoverEmergency && now.Sub(t.StartedAt) < 2*(p.LeaseTimeout+p.FenceTimeout+LeaseMargin)
 }

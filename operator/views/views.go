@@ -14,11 +14,11 @@ import (
 	"github.com/mysql-mfg/mfg/operator/remedy"
 )
 
-// Decided is what was decided, as far as views tell of it.
+// Decided is what was decided, as far as views show it.
 type Decided struct {
 	Status facts.Durable
 	Memory facts.Memory
-	// Healthy is true of a group whose active site is open.
+	// Healthy is true for a group whose active site is open.
 	Healthy bool
 	Reason  facts.Reason
 	Message string
@@ -42,11 +42,11 @@ func Of(s facts.Snapshot, d Decided) []View {
 			mayTakeOver(v) && Lately(s, d.Memory.Of(site.Name).LastCandidateAt) && !d.MovedAway(s, site.Name)
 		v = remarked(s, d, v, site, active)
 		v.KeptFenced = keptFenced(s, v, site)
-		// A removed site is kept in sight until all is well without it: until then its pod could vouch for somebody. One whose
-		// object was deleted by force may still run, and vouches for whoever asks it (I4).
+		// A removed site stays in sight until all is well without it: until then its pod could vouch for another site. A pod
+		// whose object was deleted by force may still run, and vouches for any site that asks it (I4).
 		v.Gone = site.Removed && !site.Pod.Exists && !site.Listed && d.Healthy
 		if site.Provisioned && site.Busy == "" {
-			// Also of one that does not answer now: what is found stays found, across a restart of the operator too (I10).
+			// This holds for a site that does not answer now too: what is found stays found, even across a restart of the operator (I10).
 			v.Errant = d.Memory.Of(site.Name).Diverged
 		}
 		all = append(all, v)
@@ -54,7 +54,7 @@ func Of(s facts.Snapshot, d Decided) []View {
 	return all
 }
 
-// remarked is the view with what else there is to say of the site: the last reason that holds is the one that is told.
+// remarked adds what else there is to say about the site: the last reason that holds is the one that is shown.
 func remarked(s facts.Snapshot, d Decided, v View, site, active facts.Site) View {
 	if reason, message := outsideInnoDB(s.Group, site, active); reason != "" && v.Healthy {
 		v.Reason, v.Message = reason, message
@@ -71,9 +71,9 @@ func remarked(s facts.Snapshot, d Decided, v View, site, active facts.Site) View
 	return v
 }
 
-// markStands is how long a label outlives what it was set for. A lag that comes and goes around a limit, as it does under load,
-// would write labels, Services and budgets with every poll. Pods are protected at once, and readers kept away, but while nobody is
-// heard (Unheard).
+// markStands is how long a label outlives its cause. A lag that comes and goes around a limit, as it does under load, would
+// otherwise change labels, Services and budgets with every poll. Pods are protected and readers kept away at once, except while no
+// site is heard (Unheard).
 const markStands = 10 * time.Second
 
 // Lately is true if something was so in this poll or shortly before.
@@ -81,13 +81,13 @@ func Lately(s facts.Snapshot, at time.Time) bool {
 	return !at.IsZero() && s.Now.Sub(at) < markStands
 }
 
-// unheardMost is for how long labels outlive the last word of all sites, whatever the poll interval is: a replica whose lag nobody
-// knows must not be read from (spec.maxReadLag).
+// unheardMost is how long labels outlive the last word of all sites, whatever the poll interval is: a replica of unknown lag must
+// not be read from (spec.maxReadLag).
 const unheardMost = 10 * time.Second
 
-// Unheard is true while no site of the group has answered for less than spec.failover.threshold polls, and not for long. That is
-// rather the operator, or its node, than all sites at once: nothing was learnt of any of them, so their labels stay. An operator
-// that stood still would otherwise write to all pods of all groups, and once more when they are heard again.
+// Unheard is true while no site of the group has answered for less than spec.failover.threshold polls, but not for long. Then
+// the operator or its node is rather the cause than all sites at once: nothing was learnt about them, so their labels stay. An
+// operator that stood still would otherwise write to all pods of all groups, and again once it hears them.
 func Unheard(s facts.Snapshot, m facts.Memory) bool {
 	for _, site := range s.Sites {
 		since := m.Of(site.Name).DownSince
@@ -98,36 +98,36 @@ func Unheard(s facts.Snapshot, m facts.Memory) bool {
 	return true
 }
 
-// mayTakeOver is true for a site in one of the states in which candidates are, also while no site is open.
+// mayTakeOver is true for a site in one of the states in which candidates are, even while no site is open.
 func mayTakeOver(v View) bool {
 	return v.State == v1alpha1.SiteReplica || v.State == v1alpha1.SiteFenced || v.State == v1alpha1.SiteDetached
 }
 
 // lostItsSource is true for a replica that followed the active site for as long as that was seen open. Its data is no older than that
-// of any other site that answers, so reads go on from it unless there is a limit to their lag. One that was detached before may be of
-// any age.
+// of any other site that answers, so it still serves reads unless their lag has a limit. The data of one that was detached before may
+// be of any age.
 func lostItsSource(s facts.Snapshot, m facts.Memory, site facts.Site) bool {
 	active, _ := s.Site(s.Status.ActiveSite)
 	followed := m.Of(site.Name).FollowedAt
 	return !active.Writable() && !followed.IsZero() && m.OpenAt.Sub(followed) < markStands
 }
 
-// movedAwayMost is for how long a drain may go on after an operator restarted in the middle of it.
+// movedAwayMost is how long a drain may continue after an operator restarted in the middle of it.
 const movedAwayMost = 10 * time.Minute
 
-// MovedAway is true for a site that is about to go and gave its role away for that: whoever drains its node has seen the
-// role move, and must not wait for a candidate that the group may not have.
+// MovedAway is true for a site that is about to go and gave its role away for that: the person who drains its node has
+// seen the role move, and must not wait for a candidate that the group may not have.
 func (d Decided) MovedAway(s facts.Snapshot, name string) bool {
 	site, _ := s.Site(name)
 	p := d.Status.Planned
 	since := d.Memory.Of(name).LeavingSince
 	if p == nil || since.IsZero() || since.After(p.FinishedAt) && s.Now.Sub(p.FinishedAt) > movedAwayMost {
-		return false // it is about to go once more, and has given nothing away for that
+		return false // it is about to go again, and has given nothing away for that
 	}
 	return site.Leaving != "" && p.From == name && p.Cause == v1alpha1.ReasonSiteLeaving && p.Phase == v1alpha1.PlannedSucceeded
 }
 
-// heldBack says of a replica that is about to go why its eviction is refused, and how it can go; empty if it is not refused.
+// heldBack says why the eviction of a replica that is about to go is refused, and how it can go; empty if it is not refused.
 func heldBack(s facts.Snapshot, m facts.Memory, site facts.Site, v View) (reason facts.Reason, message string) {
 	if why := promotion.IsUnescrowed(s, m, site); why != "" && site.Leaving != "" && site.Leaving != facts.LeavingForUpdate {
 		return v1alpha1.ReasonNotEscrowed, fmt.Sprintf("is about to go (%s), and its eviction is refused: %s, so its pod has the only copy", site.Leaving, why)
@@ -157,7 +157,7 @@ func readersKeptOut(site facts.Site, v View) (reason facts.Reason, message strin
 	return v1alpha1.ReasonReadersKeptOut, "keeps readers out: offline_mode is ON, as it is for a moment after a start and after prepared XA transactions"
 }
 
-// keptFenced says of a site that a person keeps fenced what that means for it now. The active site stays open until it closes (I29).
+// keptFenced says what it means now for a site that a person keeps it fenced. The active site stays open until it closes (I29).
 func keptFenced(s facts.Snapshot, v View, site facts.Site) string {
 	switch {
 	case !site.KeptFenced:
@@ -228,13 +228,13 @@ type View struct {
 	Serves bool
 	// Readable is true for a replica that takes reads; Protected for a site whose pod must not be evicted now.
 	Readable, Protected bool
-	// KeptFenced is what there is to say of a site that a person keeps fenced; empty for others.
+	// KeptFenced is what there is to say about a site that a person keeps fenced; empty for others.
 	KeptFenced string
 	// Gone is true for a site that left the spec and needs no more looking after.
 	Gone bool
 }
 
-// earlierPod says of a site whose pod answers that another one may be left, and what to do; empty normally.
+// earlierPod says that another pod may be left of a site whose pod answers, and what to do; empty normally.
 func earlierPod(site facts.Site) (reason facts.Reason, message string) {
 	r, more := site.Beside(site.Pod.UID)
 	if !more || !site.Sidecar.Answered {
@@ -244,8 +244,8 @@ func earlierPod(site facts.Site) (reason facts.Reason, message string) {
 		"is taken out of the cluster, or is tainted %s because it is down", r, memory.RunsKept, v1alpha1.OutOfServiceTaint)
 }
 
-// outsideInnoDB says of a site that it has rows which no clone brings, or of a replica that it lacks them; empty if it is not so, or
-// not known: a sidecar of an older version does not look, and one that is silent says nothing of now.
+// outsideInnoDB says that a site has rows which no clone brings, or that a replica lacks them; empty if it is not so, or not known:
+// a sidecar of an older version does not look, and a silent one says nothing about now.
 func outsideInnoDB(g facts.Group, site, active facts.Site) (facts.Reason, string) {
 	mine, theirs := site.Sidecar.Report.Engines, active.Sidecar.Report.Engines
 	if !site.Sidecar.Answered || mine == nil {

@@ -11,25 +11,25 @@ import (
 	"github.com/mysql-mfg/mfg/operator/remedy"
 )
 
-// Unwritable says that an active site is open, and that clients cannot write to it all the same. It holds nothing that changes
-// with every poll.
+// Unwritable says that an active site is open, but that clients cannot write to it. It holds nothing that changes with every
+// poll.
 type Unwritable struct {
 	Group  facts.Group
 	Site   string
 	Reason facts.Reason
 	Errno  int
-	// Stands says why nobody takes its place although that is due; empty if it is not.
+	// Stands says why no site takes its place although that is due; empty if it is not.
 	Stands string
 }
 
 const (
-	// certainFor is how long the write probe must have failed for a reason that does not pass by itself, busyFor for one that a
-	// short peak of load brings too.
+	// certainFor is how long the write probe must have failed for a reason that does not pass without help, busyFor for one
+	// that a short peak of load causes too.
 	certainFor = 4 * time.Second
 	busyFor    = 10 * time.Second
 )
 
-// busy are the reasons that a short peak of load brings too.
+// busy are the reasons that a short peak of load causes too.
 var busy = map[string]bool{
 	wire.WriteNoAnswer: true, wire.WriteDiskStalled: true, wire.WriteTooManyConnections: true, wire.WriteLocked: true,
 }
@@ -43,7 +43,7 @@ func UnwritableOf(s facts.Snapshot, d Decided, stands string) *Unwritable {
 		return nil
 	}
 	if time.Duration(p.AgeMillis)*time.Millisecond > facts.ProbeValid {
-		return nil // what it found is of long ago
+		return nil // what it found is too old
 	}
 	patience := certainFor
 	if busy[p.Reason] {
@@ -74,7 +74,7 @@ var trouble = map[facts.Reason]struct {
 	wire.WriteNoAnswer:    {"a write is not answered", ask("see what it is busy with", "SHOW PROCESSLIST")},
 }
 
-// ask is a remedy that says something to the MySQL of the site.
+// ask is a remedy that runs a statement on the site's MySQL.
 func ask(text, statement string) func(facts.Group, string) facts.Remedy {
 	return func(g facts.Group, site string) facts.Remedy {
 		return remedy.New(text, g.Command("mysql", site, "-e '"+statement+"'"))
@@ -85,7 +85,7 @@ func whoElse(g facts.Group, _ string) facts.Remedy {
 	return remedy.New("look at the volume and its node, and see who could take over", g.Command("explain", "", ""))
 }
 
-// Message says it to people and names the next step.
+// Message tells people, and names the next step.
 func (u Unwritable) Message() (words string, way facts.Remedy) {
 	t, known := trouble[u.Reason]
 	if !known {
