@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// moveBudget is how long a move of a master that answers may take, from the traffic of the old one to that of the new: what
-	// has not succeeded by then is given up, and the old one goes on.
+	// moveBudget is how long a move of a master that answers may take, from the traffic of the old one to that of the new: a
+	// move that has not succeeded by then is given up, and the old one stays the master.
 	moveBudget = 2 * time.Second
 	// leastBudget is the shortest take-over that is worth beginning.
 	leastBudget = 100 * time.Millisecond
-	// hungPatience is how long an old master that has let go may wait for the new one to take over. Nobody takes writes meanwhile, and
-	// an engine alone waits for ever.
+	// hungPatience is how long an old master that has let go may wait for the new one to take over. No cache takes writes meanwhile,
+	// and an engine alone waits for ever.
 	hungPatience = 500 * time.Millisecond
-	// cutMost is for how long it is tried to cut the clients of the old master before a move counts as done without.
+	// cutMost is how long the operator tries to cut the clients of the old master before a move counts as done without.
 	cutMost = 10 * time.Second
 	// awayPatience is how long the master may be silent, gonePatience how long it may have no pod, before another one takes its place.
 	awayPatience = 5 * time.Second
@@ -35,25 +35,25 @@ const (
 	homeSettled = 5 * time.Second
 	homeRetry   = 30 * time.Second
 	// afterMySQL is how long after a planned failover of MySQL the cache follows. It does not move in the same moment: kube-proxy takes up
-	// changes of endpoints once a second, and whichever of the two came second would wait for that (docs/decisions/0026).
+	// changes of endpoints once a second, and the second of the two would wait for that (docs/decisions/0026).
 	afterMySQL = 2 * time.Second
-	// routed is for how long after a move the Service names the new master: by then every node has the new endpoint, and what is changed
-	// about labels moves nothing.
+	// routed is how long after a move the Service names the new master: by then every node has the new endpoint, and a change of labels
+	// moves nothing.
 	routed = 1500 * time.Millisecond
-	// leavingRetry is how long after a move that failed one away from a pod that is about to go is tried again.
+	// leavingRetry is how long after a failed move away from a pod that is about to go the next one begins.
 	leavingRetry = 5 * time.Second
-	// syncedBytes is how much a replica may lack and count as caught up: a take-over waits for so little in no time that anybody notices.
-	// syncedChanges is the same with an engine that counts changes.
+	// syncedBytes is how much a replica may lack and count as caught up: no person notices how long a take-over waits for so little.
+	// syncedChanges is the same for an engine that counts changes.
 	syncedBytes   = 1 << 20
 	syncedChanges = 1000
-	// movingQuiet is how long a move may take without being told of in the condition.
+	// movingQuiet is how long a move may take before the condition mentions it.
 	movingQuiet = 5 * time.Second
-	// hurry is when to look again while nobody takes the traffic, restless while something is not as it should be.
+	// hurry is when to look again while no pod takes the traffic, restless while something is not as it should be.
 	hurry    = 100 * time.Millisecond
 	restless = 500 * time.Millisecond
 )
 
-// Decide says what is to be done about the caches of a group.
+// Decide says what to do about the caches of a group.
 func Decide(s Snapshot, m Memory) Decision {
 	d := Decision{Status: s.Status, Memory: remember(s, m)}
 	switch {
@@ -68,7 +68,7 @@ func Decide(s Snapshot, m Memory) Decision {
 	return d
 }
 
-// remember notes since when what is so.
+// remember notes since when each fact holds.
 func remember(s Snapshot, m Memory) Memory {
 	m.Began = orNow(m.Began, s.Now)
 	if m.StillEpoch != s.MySQL.Epoch {
@@ -100,8 +100,8 @@ func orNow(t, now time.Time) time.Time {
 	return t
 }
 
-// first finds the first master: the cache of the active site, or, if that does not come, another. One that has the traffic
-// already is left with it: then only status was lost.
+// first finds the first master: the cache of the active site or, if that does not come, another. One that already has the
+// traffic keeps it: then only status was lost.
 func first(s Snapshot, d Decision) Decision {
 	for _, p := range s.Pods {
 		if p.Traffic && p.Master() && !p.Removed {
@@ -121,7 +121,7 @@ func first(s Snapshot, d Decision) Decision {
 	return d.begin(s, Transition{Kind: v1alpha1.CacheMoveFirst, To: to.Site, Method: v1alpha1.CacheByFirstStart})
 }
 
-// begin starts a move, and says what is done first. From here on it is durable.
+// begin starts a move, and says what to do first. From here on it is durable.
 func (d Decision) begin(s Snapshot, t Transition) Decision {
 	t.Epoch, t.StartedAt, t.ToRun = s.MySQL.Epoch, metav1.NewMicroTime(s.Now), s.Pod(t.To).Run
 	if t.Method == "" {
@@ -143,7 +143,7 @@ func steady(s Snapshot, d Decision) Decision {
 	return keep(s, d)
 }
 
-// keep has the master take the traffic and everybody else follow it.
+// keep has the master take the traffic, and all others follow it.
 func keep(s Snapshot, d Decision) Decision {
 	active := s.Pod(s.Status.ActiveSite)
 	if !active.Master() {
@@ -175,14 +175,14 @@ func keep(s Snapshot, d Decision) Decision {
 	return d.say(true, v1alpha1.ReasonAsExpected, "%s has the master of the cache, and %d of %d replicas have caught up%s", active.Site, following, replicas, firstTrouble(s, active.Site))
 }
 
-// traffic takes the traffic from everybody but the one who is to have it, and gives it to that.
+// traffic gives the traffic to the one pod that is to have it, and takes it from all others.
 func traffic(s Snapshot, d Decision, to Pod) Decision {
 	switch s.Route {
 	case ByLabels, to.Site:
 	case NoRoute:
 		d = d.do(Route{ByLabels})
 	default:
-		d = d.do(Route{to.Site}) // a move that was given up had it point elsewhere
+		d = d.do(Route{to.Site}) // a move that was given up left it elsewhere
 	}
 	for _, p := range s.Pods {
 		if p.Traffic && p.Site != to.Site {
@@ -195,8 +195,8 @@ func traffic(s Snapshot, d Decision, to Pod) Decision {
 	return d
 }
 
-// unroute has the Service follow the labels again once they have been right for a while. Clients that reached the old master
-// through a node that was late are cut.
+// unroute has the Service follow the labels again once they have been right for a while. It cuts clients that reached the
+// old master through a node that was late.
 func unroute(s Snapshot, d Decision, active Pod) Decision {
 	if s.Route == ByLabels || len(d.Actions) > 0 {
 		return d
@@ -213,8 +213,8 @@ func unroute(s Snapshot, d Decision, active Pod) Decision {
 	return d
 }
 
-// follow makes replicas of all but the master. A second master with data was one for somebody: its clients are cut, or they would go
-// on to write what is thrown away.
+// follow makes replicas of all but the master. A second master with data served some clients: it cuts them, or they would continue
+// to write what is thrown away.
 func follow(s Snapshot, d Decision, master Pod) Decision {
 	for _, p := range s.Pods {
 		if p.Site == master.Site || !p.Exists {
@@ -288,7 +288,7 @@ func firstTrouble(s Snapshot, but string) string {
 	return ""
 }
 
-// kept says that nothing is begun, and why.
+// kept says that no move begins, and why.
 func kept(s Snapshot) string {
 	if s.Policy.Held == "" {
 		return ""

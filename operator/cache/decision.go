@@ -10,19 +10,19 @@ import (
 
 // Decision is what one look leads to.
 type Decision struct {
-	// Status is to be durable before the first action, if Persist is set.
+	// Status must be durable before the first action, if Persist is set.
 	Status  Durable
 	Persist bool
 	Memory  Memory
 	Actions []Action
-	// Ready is whether all is as it should be; Reason and Message say what is so.
+	// Ready is true if all is as it should be; Reason and Message say what is so.
 	Ready   bool
 	Reason  Reason
 	Message string
-	// Keep is true while something passes that nobody need be told about: the condition stays as it is.
+	// Keep is true while something passes that people need not hear of: the condition stays as it is.
 	Keep   bool
 	Events []Event
-	// Answer answers the request that stands; nil while it is open or there is none.
+	// Answer answers the open request; nil while it stays open or there is none.
 	Answer *Answer
 	// Synced says of each site whether a planned failover of MySQL to it would keep the sessions.
 	Synced []Synced
@@ -37,11 +37,11 @@ type Event struct {
 	Message string
 }
 
-// Answer is what came of a request.
+// Answer is the outcome of a request.
 type Answer struct {
 	Request Request
 	Done    bool
-	// Failed is true if it was begun and taken back.
+	// Failed is true if it was begun and reverted.
 	Failed  bool
 	Reason  Reason
 	Message string
@@ -51,7 +51,7 @@ type Answer struct {
 type Synced struct {
 	Site string
 	Yes  bool
-	// Why not, to people; empty if it has.
+	// Why says to people why not; empty if it has.
 	Why string
 }
 
@@ -62,7 +62,7 @@ var (
 	ErrNotAway    = errors.New("a decision gives traffic to one cache and leaves it with another")
 )
 
-// Check verifies a decision before it is performed; one that breaks a rule is a defect, and nothing of it is done.
+// Check verifies a decision before it is performed; one that breaks a rule is a defect, and the loop performs none of it.
 func (d Decision) Check(s Snapshot) error {
 	traffic := map[string]bool{}
 	for _, p := range s.Pods {
@@ -121,7 +121,7 @@ func (d Decision) do(actions ...Action) Decision {
 	return d
 }
 
-// within has the next look made no later than that.
+// within lets the next look come no later than that.
 func (d Decision) within(next time.Duration) Decision {
 	if d.Next == 0 || next < d.Next {
 		d.Next = next

@@ -9,7 +9,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// Action is one thing to do. The shell does them in order and stops at the first that fails; each can be repeated.
+// Action is one thing to do. The loop does them in order and stops at the first that fails; each can be repeated.
 type Action interface {
 	fmt.Stringer
 	action()
@@ -21,12 +21,12 @@ type TrafficOff struct{ Site string }
 // TrafficOn labels the pod of a site as the master and puts it into that Service.
 type TrafficOn struct{ Site string }
 
-// Route points the Service of the applications at the pod of a site, whatever labels it has; at the labels again if Site is ByLabels. The
-// endpoint moves in one step then: kube-proxy may put a second step off for a second.
+// Route points the Service of the applications at the pod of a site, whatever labels it has, or at the labels again if Site is ByLabels.
+// The endpoint then moves in one step: kube-proxy may put a second step off for a second.
 type Route struct{ Site string }
 
 // Arrive waits until new connections to the Service reach the pod of a site, for a moment at most. The old master takes writes meanwhile, on
-// connections that there are: taken over earlier, they would find nobody for as long as kube-proxy takes.
+// existing connections: after an earlier take-over, they would find no master for as long as kube-proxy takes.
 type Arrive struct{ Site string }
 
 // TakeOver has To become the master in place of From with every key, or leaves From the master.
@@ -35,7 +35,7 @@ type TakeOver struct {
 	Budget   time.Duration
 }
 
-// Promote makes a cache a master whatever its master says.
+// Promote makes a cache a master, whatever its own master says.
 type Promote struct{ Site string }
 
 // Follow makes a cache a replica of another.

@@ -40,11 +40,11 @@ type Pod struct {
 	Linked bool
 	// Syncing is true for a replica that gets its first copy.
 	Syncing bool
-	// FailingOver is true for one that hands its role over, or has and waits for the other to take it.
+	// FailingOver is true for one that hands over its role, or has done so and waits for the other to take it.
 	FailingOver bool
 	// Loading is true while it reads its data from a file.
 	Loading bool
-	// Offset counts the bytes of changes that it has written or received. Two are comparable if one follows the other.
+	// Offset counts the bytes of changes that it has written or received. Two offsets are comparable if one cache follows the other.
 	Offset int64
 	// Lag counts the changes that its master has not seen confirmed, with an engine whose masters name no offset (Dragonfly).
 	Lag int64
@@ -57,7 +57,7 @@ type Pod struct {
 	// CutAt, TrafficOffAt and TrafficOnAt are when this operator last did that; zero if it never has.
 	CutAt, TrafficOffAt, TrafficOnAt time.Time
 
-	// Trouble says why it cannot be asked, to people; empty if it answers, or nobody knows.
+	// Trouble says to people why it cannot be asked; empty if it answers, or if the reason is not known.
 	Trouble string
 }
 
@@ -92,7 +92,7 @@ type MySQL struct {
 	// Active is the site that is, or is about to be, open for writes; empty before the first.
 	Active string
 	Epoch  int64
-	// Moving is true while its role moves. Kind is how it moves, or has moved under this epoch; empty if nobody knows.
+	// Moving is true while its role moves. Kind is how it moves, or has moved under this epoch; empty if that is not known.
 	Moving bool
 	Kind   v1alpha1.FailoverKind
 }
@@ -100,11 +100,11 @@ type MySQL struct {
 // Policy is what the specification says, defaults filled in.
 type Policy struct {
 	EmergencyBudget time.Duration
-	// Held says why no master moves by itself; empty normally. MySQL is followed all the same.
+	// Held says why the operator moves no master on its own; empty normally. MySQL is followed all the same.
 	Held string
 }
 
-// Request is what a person asks for by an annotation.
+// Request is what a person asks for in an annotation.
 type Request struct {
 	Site string
 	// ID tells it from others.
@@ -127,8 +127,8 @@ type Snapshot struct {
 	Status  Durable
 	Pods    []Pod
 	Request *Request
-	// Route is the site that the Service of the applications names; ByLabels if it follows the labels, as it does but for the seconds
-	// around a move, and NoRoute if it leads nowhere or somebody else wrote it.
+	// Route is the site that the Service of the applications names; ByLabels if it follows the labels, as it does except for the
+	// seconds around a move, and NoRoute if it leads nowhere or another client wrote it.
 	Route string
 }
 
@@ -138,7 +138,7 @@ const (
 	NoRoute  = "?"
 )
 
-// Pod returns the cache of a site; one that is not known is not there.
+// Pod returns the cache of a site; an unknown one does not exist.
 func (s Snapshot) Pod(site string) Pod {
 	for _, p := range s.Pods {
 		if p.Site == site {
@@ -151,7 +151,7 @@ func (s Snapshot) Pod(site string) Pod {
 // Home is where the master belongs: beside the active MySQL.
 func (s Snapshot) Home() string { return s.MySQL.Active }
 
-// SiteMemory is what is remembered of one site.
+// SiteMemory is what is remembered about one site.
 type SiteMemory struct {
 	// AwaySince is since when its pod is not a master that answers, LinkedSince since when it follows the master in full.
 	AwaySince, LinkedSince time.Time
@@ -159,12 +159,12 @@ type SiteMemory struct {
 
 // Memory is what is remembered from one look to the next. Losing it costs a wait and nothing else.
 type Memory struct {
-	// Began is when this memory did.
+	// Began is when this memory began.
 	Began time.Time
 	Sites map[string]SiteMemory
-	// HungSince is since when the old master has let go and nobody has taken over.
+	// HungSince is since when the old master has let go and no other has taken over.
 	HungSince time.Time
-	// FailedAt is when a move was given up that had begun under FailedEpoch.
+	// FailedAt is when a move that had begun under FailedEpoch was given up.
 	FailedAt    time.Time
 	FailedEpoch int64
 	// OnlyAt is when the cache alone was last promoted.

@@ -10,7 +10,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// moving goes on with a change of the master, wherever whoever began it has left it.
+// moving continues a change of the master, from wherever the process that began it has left it.
 func moving(s Snapshot, d Decision) Decision {
 	t := *s.Status.Transition
 	from, to := s.Pod(t.From), s.Pod(t.To)
@@ -25,7 +25,7 @@ func moving(s Snapshot, d Decision) Decision {
 	case to.Master():
 		return settle(s, d, from, to)
 	case t.Method == v1alpha1.CacheByPromotion && eligible(to):
-		return d.promote(s, t.Reason) // that nothing can be handed over was decided before
+		return d.promote(s, t.Reason) // it was decided before that nothing can be handed over
 	case from.Reachable && from.Role == v1alpha1.CacheMaster:
 		return handOver(s, d, from, to)
 	case from.Reachable && !from.Loading:
@@ -34,7 +34,7 @@ func moving(s Snapshot, d Decision) Decision {
 	return without(s, d, to)
 }
 
-// quiet is what is said of a move: nothing, unless it takes long.
+// quiet says nothing of a move in the condition, unless it takes long.
 func (d Decision) quiet(s Snapshot) Decision {
 	t := s.Status.Transition
 	d.Keep = age(s) < movingQuiet
@@ -52,8 +52,8 @@ func budget(s Snapshot) time.Duration {
 	return moveBudget
 }
 
-// redirected is for a MySQL that has gone elsewhere meanwhile: it was reverted, or failed over once more. Whoever is the master by now
-// hands over to the cache there, if that can take over.
+// redirected is for a MySQL that has gone elsewhere meanwhile: it was reverted, or failed over again. The cache that is the master by
+// now hands over to the one there, if that can take over.
 func redirected(s Snapshot, t Transition) (Transition, bool) {
 	target := s.Pod(s.Home())
 	if s.Home() == t.To || s.MySQL.Epoch == t.Epoch || !eligible(target) {
@@ -64,8 +64,8 @@ func redirected(s Snapshot, t Transition) (Transition, bool) {
 		next.From = t.To
 	}
 	if from := s.Pod(next.From); from.Master() && !target.Follows(from.Site) {
-		// It would only be given up again, and one that is a master beside this one has nothing of what this one holds. The way home is looked
-		// for once this move is over.
+		// It would only be given up again, and a master beside this one has nothing of what this one holds. The way home is looked for once
+		// this move is over.
 		return t, false
 	}
 	switch {
@@ -77,8 +77,8 @@ func redirected(s Snapshot, t Transition) (Transition, bool) {
 	return next, true
 }
 
-// settle ends a move whose target is the master: it takes the traffic, and the clients of the old one are cut. Only once all of that
-// is done the transition is dropped.
+// settle ends a move whose target is the master: it takes the traffic, and the clients of the old one are cut. The transition is
+// dropped only once all of that is done.
 func settle(s Snapshot, d Decision, from, to Pod) Decision {
 	t := *s.Status.Transition
 	d = traffic(s, d, to)
@@ -95,7 +95,7 @@ func settle(s Snapshot, d Decision, from, to Pod) Decision {
 	return d.end(s, to)
 }
 
-// end drops the transition and records what came of it.
+// end drops the transition and records its outcome.
 func (d Decision) end(s Snapshot, to Pod) Decision {
 	t := *s.Status.Transition
 	d.Persist = true
@@ -137,14 +137,14 @@ func lossMessage(t Transition) string {
 	}[t.Reason]
 }
 
-// handOver has the old master, which answers, hand its role over with every key.
+// handOver has the old master, which answers, hand over its role with every key.
 func handOver(s Snapshot, d Decision, from, to Pod) Decision {
 	fit, left := to.Follows(from.Site) && !to.Removed, budget(s)-age(s)
 	emergency := s.Status.Transition.Kind == v1alpha1.CacheMoveEmergency
 	d.Memory.HungSince = time.Time{}
 	switch {
 	case fit && left >= leastBudget:
-		// The Service first. An old master whose site is given up is not left with writes for as long as nodes take to learn of it.
+		// The Service first. An old master whose site is given up must not get writes for as long as nodes take to learn of it.
 		d = d.do(Route{to.Site})
 		if !emergency {
 			d = d.do(Arrive{to.Site})
@@ -156,7 +156,7 @@ func handOver(s Snapshot, d Decision, from, to Pod) Decision {
 	case fit:
 		return d.giveUp(s, from, to, "it did not take over within "+budget(s).String())
 	case emergency && left >= leastBudget && to.Exists && !to.Removed:
-		// The site is given up; its clients must not write to it any longer than they have to.
+		// The site is given up; its clients must write to it no longer than they have to.
 		if s.Route != ByLabels {
 			d = d.do(Route{ByLabels})
 		}
@@ -165,7 +165,7 @@ func handOver(s Snapshot, d Decision, from, to Pod) Decision {
 	return d.giveUp(s, from, to, "it has not caught up"+trouble(to))
 }
 
-// giveUp leaves the role where it is: the old master answers, and nothing is lost by going on with it.
+// giveUp leaves the role where it is: the old master answers, and nothing is lost if it stays the master.
 func (d Decision) giveUp(s Snapshot, from, to Pod, why string) Decision {
 	t := *s.Status.Transition
 	message := "the master of the cache stays on " + from.Site + " and does not move to " + to.Site + " (" + string(t.Kind) + "): " + why
@@ -176,8 +176,8 @@ func (d Decision) giveUp(s Snapshot, from, to Pod, why string) Decision {
 	return d.begin(s, Transition{Kind: t.Kind, From: to.Site, To: from.Site})
 }
 
-// hung is for an old master that has let go while the new one has not taken over: nobody takes writes, and no engine ends that. Nothing
-// was written since, so whoever of the two received all of it becomes the master.
+// hung is for an old master that has let go while the new one has not taken over: no cache takes writes, and no engine ends that.
+// Nothing was written since, so the one of the two that received all of it becomes the master.
 func hung(s Snapshot, d Decision, from, to Pod) Decision {
 	d.Memory.HungSince = orNow(d.Memory.HungSince, s.Now)
 	t := *s.Status.Transition
@@ -210,7 +210,7 @@ func without(s Snapshot, d Decision, to Pod) Decision {
 	return d.promote(s, v1alpha1.ReasonCacheMasterSilent)
 }
 
-// targetRestarted is for a target whose process is another one than that which was meant: it is no replica of anything any more.
+// targetRestarted is for a target with another process than the one that was meant: it no longer replicates from any master.
 func targetRestarted(s Snapshot, d Decision, from, to Pod) Decision {
 	t := *s.Status.Transition
 	if from.Master() {
@@ -225,8 +225,8 @@ func targetRestarted(s Snapshot, d Decision, from, to Pod) Decision {
 	return d.begin(s, t)
 }
 
-// promote makes the target the master without the old one, which follows if it answers. That there was to be a take-over and
-// there is none, and why keys are lost by that, is durable first.
+// promote makes the target the master without the old one, which follows if it answers. It first makes durable that a
+// promotion replaces the take-over, and why that loses keys.
 func (d Decision) promote(s Snapshot, why Reason) Decision {
 	t := *s.Status.Transition
 	if t.Method == v1alpha1.CacheByTakeOver {
@@ -242,8 +242,8 @@ func (d Decision) promote(s Snapshot, why Reason) Decision {
 	return d.within(time.Millisecond)
 }
 
-// clear takes the traffic from everybody but the new master: from the old one, and from one before that which has it still because MySQL
-// has gone on in the middle of a move.
+// clear takes the traffic from all but the new master: from the old one, and from an earlier one that still has it because MySQL moved
+// again in the middle of a move.
 func (d Decision) clear(s Snapshot, from, to Pod) Decision {
 	for _, p := range s.Pods {
 		if p.Site != to.Site && (p.Traffic || p.Site == from.Site && p.Exists) {

@@ -9,11 +9,11 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// rules are the causes for which a master that stands is replaced, the most urgent first. Each may add to the decision what it found.
+// rules are the causes that replace a settled master, the most urgent first. Each may add to the decision what it found.
 var rules = []func(Snapshot, *Decision) (Transition, bool){restarted, moved, away, requested, leaving, planned, home}
 
-// restarted is for a master whose process is another one than that which took the traffic. One that came back empty would have its
-// replicas throw away what they hold, so the one that holds the most takes its place; if nobody holds more, it goes on.
+// restarted is for a master with another process than the one that took the traffic. If it came back empty, its replicas would
+// throw away what they hold, so the one that holds the most takes its place; if no other holds more, it stays.
 func restarted(s Snapshot, _ *Decision) (Transition, bool) {
 	active := s.Pod(s.Status.ActiveSite)
 	if !active.Reachable || active.Loading || s.Status.ActiveRun == "" || active.Run == s.Status.ActiveRun {
@@ -26,7 +26,7 @@ func restarted(s Snapshot, _ *Decision) (Transition, bool) {
 	return t, true
 }
 
-// moved is for a MySQL whose role moves to another site right now, by an emergency: the site of the master is given up.
+// moved is for a MySQL whose role is moving to another site in an emergency: the site of the master is given up.
 func moved(s Snapshot, d *Decision) (Transition, bool) {
 	active, target := s.Pod(s.Status.ActiveSite), s.Pod(s.Home())
 	if !s.MySQL.Moving || s.MySQL.Kind == v1alpha1.FailoverPlanned || s.Home() == "" || s.Home() == active.Site || d.Memory.FailedEpoch == s.MySQL.Epoch {
@@ -36,24 +36,24 @@ func moved(s Snapshot, d *Decision) (Transition, bool) {
 	switch {
 	case !active.Reachable:
 		return instead(s, d, t), true
-	case target.Exists && !target.Removed && !target.Master(): // one that is a master has nothing of this one; it follows first
+	case target.Exists && !target.Removed && !target.Master(): // another master has nothing of this one; it follows first
 		return t, true
 	}
 	stays(s, d, active, target)
 	return Transition{}, false
 }
 
-// planned is for a MySQL whose role has moved by plan: the cache follows as soon as that is over.
+// planned is for a MySQL whose role has moved by plan: the cache follows as soon as that move is over.
 func planned(s Snapshot, d *Decision) (Transition, bool) {
 	active, target := s.Pod(s.Status.ActiveSite), s.Pod(s.Home())
 	if s.MySQL.Kind != v1alpha1.FailoverPlanned || s.Home() == "" || s.Home() == active.Site || d.Memory.FailedEpoch == s.MySQL.Epoch || target.Leaving != "" {
 		return Transition{}, false
 	}
 	if last := s.Status.Last; last != nil && last.Epoch == s.MySQL.Epoch {
-		return Transition{}, false // it has followed, and is elsewhere for another reason since
+		return Transition{}, false // it has followed, and has moved elsewhere since for another reason
 	}
 	if still := s.Now.Sub(orNow(d.Memory.StillSince, s.Now)); s.MySQL.Moving || still < afterMySQL {
-		d.Keep = true // nobody has to be told that it follows in a moment; of a master that does not answer, keep tells
+		d.Keep = true // it follows in a moment, which is no news; keep reports a master that does not answer
 		*d = d.within(max(afterMySQL-still, hurry))
 		return Transition{}, false
 	}
@@ -66,13 +66,13 @@ func planned(s Snapshot, d *Decision) (Transition, bool) {
 	return Transition{}, false
 }
 
-// stays tells once that the sessions stay where they are. They move once the cache of the active site has caught up.
+// stays reports once that the sessions stay where they are. They move once the cache of the active site has caught up.
 func stays(s Snapshot, d *Decision, active, target Pod) {
 	d.Memory.FailedEpoch = s.MySQL.Epoch
 	*d = d.tell(v1alpha1.ReasonCacheMoveFailed, active.Site, "%s", fmt.Sprintf("MySQL moves to %s, and the master of the cache stays on %s: the cache of %s has not caught up%s", target.Site, active.Site, target.Site, trouble(target)))
 }
 
-// instead has the target take the place of a master that does not answer, or, if it has no data and another one has, that one.
+// instead has the target replace a master that does not answer or, if the target has no data and another cache has, that one.
 func instead(s Snapshot, d *Decision, t Transition) Transition {
 	to := s.Pod(t.To)
 	if better, found := best(s); found && (!eligible(to) || to.Keys == 0 && better.Keys > 0) {
@@ -84,7 +84,7 @@ func instead(s Snapshot, d *Decision, t Transition) Transition {
 	return t
 }
 
-// away is for a master that is gone, silent or no master any more while nobody moved it.
+// away is for a master that is gone, silent or no longer a master although the operator did not move it.
 func away(s Snapshot, d *Decision) (Transition, bool) {
 	active := s.Pod(s.Status.ActiveSite)
 	patience := awayPatience
@@ -100,7 +100,7 @@ func away(s Snapshot, d *Decision) (Transition, bool) {
 	case active.Master() || s.Now.Sub(orNow(since, s.Now)) < patience || s.Policy.Held != "":
 		return Transition{}, false
 	case s.Now.Sub(lately) < onlyCooldown:
-		return Transition{}, false // two that fail in turn would otherwise pass the role to and fro
+		return Transition{}, false // two that fail in turn would otherwise pass the role back and forth
 	}
 	to, found := best(s)
 	if !found {
@@ -111,12 +111,12 @@ func away(s Snapshot, d *Decision) (Transition, bool) {
 	case to.Site == active.Site:
 		t.Reason = "" // it lost the role and nothing else
 	case to.Master() && active.Following == to.Site:
-		t.Method, t.Reason = v1alpha1.CacheByTakeOver, "" // somebody else moved it
+		t.Method, t.Reason = v1alpha1.CacheByTakeOver, "" // another client moved it
 	}
 	return t, true
 }
 
-// requested is for what a person asks for.
+// requested is for a move that a person asks for.
 func requested(s Snapshot, d *Decision) (Transition, bool) {
 	if s.Request == nil || s.MySQL.Moving {
 		return Transition{}, false
@@ -158,7 +158,7 @@ func leaving(s Snapshot, d *Decision) (Transition, bool) {
 	return Transition{Kind: v1alpha1.CacheMoveRollout, From: active.Site, To: to.Site}, true
 }
 
-// home is for a master that is elsewhere than the active site, whose cache has caught up.
+// home is for a master that is not at the active site, whose cache has caught up.
 func home(s Snapshot, d *Decision) (Transition, bool) {
 	active, to := s.Pod(s.Status.ActiveSite), s.Pod(s.Home())
 	last, linked := s.Status.Last, d.Memory.of(to.Site).LinkedSince
@@ -177,7 +177,7 @@ func home(s Snapshot, d *Decision) (Transition, bool) {
 	return Transition{Kind: v1alpha1.CacheMoveHome, From: active.Site, To: to.Site}, true
 }
 
-// failed notes a move that was given up, and tells of it once.
+// failed notes a move that was given up, and reports it once.
 func (d *Decision) failed(s Snapshot, message string) {
 	d.Memory.FailedAt, d.Memory.FailedEpoch = s.Now, s.MySQL.Epoch
 	*d = d.tell(v1alpha1.ReasonCacheMoveFailed, s.Status.ActiveSite, "%s", message)

@@ -9,8 +9,8 @@ import (
 	"github.com/mysql-mfg/mfg/operator/gate"
 )
 
-// Memory is what is remembered between polls and may be forgotten at any time: forgetting only makes the system wait
-// longer, never act sooner. A poll makes a new one: what is kept of an old one never changes.
+// Memory is what is remembered between polls, and may be forgotten at any time: forgetting only makes the operator
+// wait longer, never act sooner. A poll makes a new one: what is kept of an old one never changes.
 type Memory struct {
 	Sites map[string]*SiteMemory
 	// Runs is what is known of the incarnations of the sites.

@@ -59,7 +59,7 @@ func (n Runs) Kept() map[string][]Run {
 	return out
 }
 
-// Open marks no run as closed any more: what status says about them is from another time.
+// Open marks all runs as not closed: what status says about them is from another time.
 func (n Runs) Open() {
 	for _, all := range n.Of {
 		for i := range all {

@@ -148,7 +148,7 @@ func (s Site) Writable() bool {
 // Unusable is true if MySQL does not answer, or is read-only without a sidecar that could open it.
 func (s Site) Unusable() bool { return !s.SQLAnswers() || (!s.Sidecar.Answered && !s.Writable()) }
 
-// Fenced is true if MySQL was seen read-only and by no witness otherwise.
+// Fenced is true if MySQL was seen read-only, and no witness saw otherwise.
 func (s Site) Fenced() bool { return s.SQLAnswers() && !s.Writable() }
 
 // Gone is true if Kubernetes proves that neither mysqld nor the sidecar of the site can run.

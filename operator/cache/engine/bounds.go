@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// What an answer may hold. INFO has some eight kilobytes; whoever announces more is none of the engines, and would have the client
-// library reserve what it announces.
+// The bounds of an answer. INFO has some eight kilobytes; a server that announces more is none of the engines, and would make the
+// client library reserve what it announces.
 const (
 	longestAnswer  = 1 << 20
 	longestLine    = 8 << 10
@@ -20,8 +20,8 @@ const (
 
 var errTooMuch = errors.New("the answer is larger than any answer of a cache engine")
 
-// bounded is a connection that ends when the other side announces more than an answer can hold. It follows the protocol (RESP) just
-// as far as it must to know what is a length and what is data.
+// bounded is a connection that ends when the other side announces more than an answer can hold. It follows the protocol (RESP) only
+// far enough to tell lengths from data.
 type bounded struct {
 	net.Conn
 	line  []byte
@@ -72,7 +72,7 @@ func (b *bounded) scan(p []byte) error {
 	return nil
 }
 
-// header looks at a whole line: a length says how much data comes, or how many elements.
+// header reads a whole line: a length says how much data comes, or how many elements.
 func (b *bounded) header() error {
 	line := bytes.TrimSuffix(b.line, []byte("\r"))
 	if len(line) == 0 || len(line) > longestLine {

@@ -11,11 +11,11 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// renewEvery is how long after an engine was told to read its certificate again it may be told so once more. The kubelet brings a Secret
-// that changed into a pod within a minute or two.
+// renewEvery is how long to wait before an engine is asked again to read its certificate. The kubelet brings a changed Secret into a pod
+// within a minute or two.
 const renewEvery = 10 * time.Second
 
-// show notes the certificate of a connection that was made.
+// show notes the certificate of a new connection.
 func (c *Client) show(chain []*x509.Certificate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -24,22 +24,22 @@ func (c *Client) show(chain []*x509.Certificate) {
 	}
 }
 
-// Stale is true if the engine showed another certificate than the one that it has to show: it read its files before they changed.
+// Stale is true if the engine showed a certificate other than the one that it must show: it read its files before they changed.
 func (c *Client) Stale() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.target.Certificate) > 0 && len(c.shown) > 0 && !bytes.Equal(c.shown, c.target.Certificate)
 }
 
-// Renew has an engine that is stale read its files again. What came of it shows with the next connection, which is made after this one.
-// Connections of others stay, under the certificate that they began with; one that cannot be used is refused, and the old one goes on.
+// Renew has a stale engine read its files again. The next connection, made after this one, shows the outcome. Connections of others
+// stay, under the certificate that they began with. The engine refuses a certificate that cannot be used, and keeps the old one.
 func (c *Client) Renew(ctx context.Context) error {
 	if !c.Stale() || !c.renewIsDue() {
 		return nil
 	}
 	var err error
 	if c.target.Engine == v1alpha1.CacheDragonfly {
-		// It reads its files whenever this is set, also to what it is (its pull request 2047).
+		// It reads its files whenever this is set, even to the present value (its pull request 2047).
 		_, err = c.do(ctx, "CONFIG", "SET", "tls", "true")
 	} else {
 		err = c.touchFiles(ctx)
@@ -60,8 +60,8 @@ func (c *Client) renewIsDue() bool {
 	return true
 }
 
-// touchFiles sets the files of the certificate to what they are, all of them with one command, because key and certificate must fit: Valkey
-// and Redis from 7.0.1 on read them then (Redis' pull request 10713).
+// touchFiles sets the certificate's files to their present names, all with one command, because key and certificate must fit: Valkey and
+// Redis from 7.0.1 on read them then (Redis' pull request 10713).
 func (c *Client) touchFiles(ctx context.Context) error {
 	files := []any{"tls-cert-file", "tls-key-file", "tls-ca-cert-file"}
 	answer, err := c.ask(ctx, append([]any{"CONFIG", "GET"}, files...)...)

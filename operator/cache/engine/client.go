@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package engine speaks to the cache engines: Valkey (and Redis from 7 on) and Dragonfly. It decides nothing: what it is told to do it
-// does, or says why it did not. Each operation has one deadline, that of its context; an answer is bounded; a connection on which anything
-// failed is not used again. No text of an error holds a password or more than a line of what the other side wrote.
+// Package engine speaks to the cache engines: Valkey (and Redis from 7 on) and Dragonfly. It decides nothing: it does what the caller
+// asks, or says why it did not. Each operation has one deadline, that of its context; an answer is bounded; a connection on which anything
+// failed is not used again. No error text holds a password or more than a line of what the other side wrote.
 package engine
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// What a caller tells apart.
+// Errors that a caller tells apart.
 var (
 	// ErrPassword means that the engine takes none of the passwords.
 	ErrPassword = errors.New("the engine refuses the password")
@@ -29,31 +29,31 @@ var (
 	ErrUnsupported = errors.New("the engine does not have the command")
 	// ErrNotOnline means that the target is no replica of the master that is online.
 	ErrNotOnline = errors.New("the target is not online at the master")
-	// ErrNotTaken means that the target did not take over in time. The old master goes on.
+	// ErrNotTaken means that the target did not take over in time. The old master stays the master.
 	ErrNotTaken = errors.New("the target did not take over in time")
-	// ErrHung means that the old master has let go and the target does not take over. Nobody takes writes.
+	// ErrHung means that the old master has let go and the target does not take over. No engine takes writes.
 	ErrHung = errors.New("the old master has let go, and the target does not take over")
-	// ErrRole means that the engine did as it was told and is not what it should be then.
+	// ErrRole means that the engine obeyed, but then does not have the role that it should have.
 	ErrRole = errors.New("the engine has not changed its role")
 )
 
 // longest bounds each step of an operation whatever its context allows.
 const longest = 30 * time.Second
 
-// keptFor is how long a connection is kept that is not used.
+// keptFor is how long an unused connection is kept.
 const keptFor = 30 * time.Second
 
 // Target is the engine in one pod.
 type Target struct {
 	Engine v1alpha1.CacheEngine
-	// Addr is where it is reached, host and port.
+	// Addr is its address, host and port.
 	Addr string
 	// Hosts are the names and addresses under which the other engines know it.
 	Hosts []string
-	// Passwords are those that it may take, the one that it should take first.
+	// Passwords are those that it may take, first the one that it should take.
 	Passwords []string
 	TLS       *tls.Config
-	// Certificate (DER) is the one that it has to show; nil without TLS, or if that is not known.
+	// Certificate (DER) is the one that it must show; nil without TLS, or if that is not known.
 	Certificate []byte
 }
 
@@ -68,12 +68,12 @@ type Client struct {
 	target Target
 
 	mu sync.Mutex
-	// at is the index of the password that was taken last.
+	// at is the index of the password that the engine took last.
 	at  int
 	rdb *redis.Client
 	// last is the newest connection of rdb.
 	last *bounded
-	// shown is the certificate of the last connection, renewedAt when the engine was last told to read its certificate again.
+	// shown is the certificate of the last connection, renewedAt when the engine last had to read its certificate again.
 	shown     []byte
 	renewedAt time.Time
 }
@@ -85,7 +85,7 @@ type silence struct{}
 
 func (silence) Printf(context.Context, string, ...any) {}
 
-// What fails is told by errors; the library would write addresses and answers to stderr beside the log.
+// Errors say what fails; the library would write addresses and answers to stderr beside the log.
 func init() { redis.SetLogger(silence{}) } //nolint:gochecknoinits // the library's logger is global
 
 // Close ends its connections.
@@ -109,7 +109,7 @@ func (c *Client) Outdated() bool {
 	return c.at > 0
 }
 
-// conn is what to send with, and the index of the password that it uses.
+// conn returns the connections to send with, and the index of the password that they use.
 func (c *Client) conn() (*redis.Client, int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,7 +156,7 @@ func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	return b, nil
 }
 
-// Listens is true if the port takes connections, whether or not anybody answers on them.
+// Listens is true if the port takes connections, whether or not the engine answers on them.
 func (c *Client) Listens(ctx context.Context) bool {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", c.target.Addr)
 	if err != nil {
@@ -166,7 +166,7 @@ func (c *Client) Listens(ctx context.Context) bool {
 	return true
 }
 
-// do sends one command whose answer is a text.
+// do sends one command that is answered with a text.
 func (c *Client) do(ctx context.Context, args ...any) (string, error) {
 	answer, err := c.ask(ctx, args...)
 	return text(answer), err
@@ -189,14 +189,14 @@ func (c *Client) ask(ctx context.Context, args ...any) (any, error) {
 	return nil, ErrPassword
 }
 
-// failed drops the connections, unless the engine answered that it will not.
+// failed drops the connections, unless the engine itself refused.
 func (c *Client) failed(rdb *redis.Client, err error) {
 	if !answered(err) {
 		c.forget(rdb)
 	}
 }
 
-// next goes on to the next password.
+// next moves on to the next password.
 func (c *Client) next(rdb *redis.Client, at int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -216,7 +216,7 @@ func refusesPassword(err error) bool {
 	return false
 }
 
-// clean is the error without a password and without a page of text.
+// clean returns the error without a password and without a page of text.
 func (c *Client) clean(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return &Error{c.target.Addr, "no answer in time", err}
@@ -241,7 +241,7 @@ func printable(r rune) rune {
 	return r
 }
 
-// Error is what an engine, or the way to it, answered.
+// Error is what an engine answered, or what failed on the way to it.
 type Error struct {
 	Addr, Text string
 	cause      error

@@ -11,14 +11,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// killsAtOnce is how many connections are cut with one write.
+// killsAtOnce is how many connections one write cuts.
 const killsAtOnce = 256
 
-// replicationName is how the names of the connections begin that Dragonfly's replicas make.
+// replicationName is how the names of connections begin that Dragonfly's replicas make.
 const replicationName = "repl_"
 
-// cutByNumber cuts clients of Dragonfly, which knows no CLIENT KILL TYPE: its documentation has ADDR, LADDR and ID. The list of clients names
-// no kind of theirs either, but replicas' connections have names of their own.
+// cutByNumber cuts clients of Dragonfly, which has no CLIENT KILL TYPE: its documentation has ADDR, LADDR and ID. Its list of clients does
+// not say what kind they are either, but replicas' connections have names of their own.
 func (c *Client) cutByNumber(ctx context.Context) error {
 	if _, err := c.do(ctx, "PING"); err != nil { // finds the password that it takes
 		return err
@@ -52,14 +52,14 @@ func (c *Client) cutByNumber(ctx context.Context) error {
 			return c.clean(err)
 		}
 		if err != nil && says(c.clean(err), "syntax", "unknown", "unsupported", "not supported") {
-			return nil // one from before 1.15: it refuses writes as a replica, and applications find that out by their next one
+			return nil // a version before 1.15: as a replica it refuses writes, and applications find that out with their next one
 		}
 	}
 	return nil
 }
 
-// cutByAddress cuts all that is connected to the address under which this client reached it, as applications did: when there are more
-// clients than a list may hold. That cuts replicas too, which come back, and this connection, whose answer may be lost.
+// cutByAddress cuts all that is connected to the address under which this client reached it, as applications did: for when there are
+// more clients than a list may hold. That also cuts replicas, which come back, and this connection, whose answer may be lost.
 func (c *Client) cutByAddress(ctx context.Context) error {
 	_, err := c.do(ctx, "CLIENT", "KILL", "LADDR", c.target.Addr)
 	if ctx.Err() == nil && !errors.Is(err, os.ErrDeadlineExceeded) && !says(err, "err ") {
@@ -85,7 +85,7 @@ func applications(list string, own int64) []string {
 	return out
 }
 
-// answered is true for what the engine said, and not the way to it.
+// answered is true for an error that the engine sent, not one on the way to it.
 func answered(err error) bool {
 	_, told := errors.AsType[redis.Error](err)
 	return told && !errors.Is(err, redis.Nil)

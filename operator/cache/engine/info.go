@@ -11,16 +11,16 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// Info is what an engine says of itself.
+// Info is what an engine says about itself.
 type Info struct {
 	// Run is the engine's own name of its process; empty if it has none.
 	Run        string
 	Version    string
 	Role       v1alpha1.CacheRole
 	MasterHost string
-	// LinkUp and Syncing are of a replica.
+	// LinkUp and Syncing are about a replica.
 	LinkUp, Syncing bool
-	// FailingOver is true while it hands its role over, Demoted if it has let go of it already.
+	// FailingOver is true while it hands over its role, Demoted if it has already let go of it.
 	FailingOver, Demoted bool
 	Loading              bool
 	// Offset counts the bytes of changes that it has written or received; 0 if it does not say.
@@ -30,7 +30,7 @@ type Info struct {
 	Replicas   []Replica
 }
 
-// Replica is one that a master knows.
+// Replica is a replica that a master knows.
 type Replica struct {
 	Host   string
 	Port   int
@@ -40,13 +40,13 @@ type Replica struct {
 	Lag int64
 }
 
-// LagOf is how many changes the replica has not confirmed that is known by one of these names; 0 if that is not said.
+// LagOf is how many changes the replica known by one of these names has not confirmed; 0 if that is not said.
 func (i Info) LagOf(hosts []string) int64 {
 	r, _ := i.replicaOf(hosts)
 	return r.Lag
 }
 
-// parse reads the answer to INFO, of any engine.
+// parse reads any engine's answer to INFO.
 func parse(text string) Info {
 	f := map[string]string{}
 	var out Info
@@ -107,7 +107,7 @@ func replica(value string) Replica {
 		Offset: integer(f["offset"]), Lag: max(0, integer(f["lag"]))}
 }
 
-// saysOffsets is true for a Dragonfly whose replicas say how far they are: from 1.22 on. One that has no number counts as newer.
+// saysOffsets is true for a Dragonfly whose replicas say how far they are: from 1.22 on. One without a number counts as newer.
 func saysOffsets(version string) bool {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "df-v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")

@@ -11,7 +11,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// Info asks the engine what it is. One that was found to take an older password is given the first of them.
+// Info asks the engine what it is. An engine that takes an older password gets the first of them.
 func (c *Client) Info(ctx context.Context) (Info, error) {
 	answer, err := c.do(ctx, "INFO")
 	if err != nil {
@@ -21,25 +21,25 @@ func (c *Client) Info(ctx context.Context) (Info, error) {
 	if out.Role == "" {
 		return Info{}, &Error{c.target.Addr, "what answers is no cache engine: INFO names no role", nil}
 	}
-	_ = c.SetPassword(ctx) // it answers all the same; Outdated says that it is not done
+	_ = c.SetPassword(ctx) // it answers all the same; Outdated says if this failed
 	return out, nil
 }
 
-// Follow makes the engine a replica of a master. What it held is replaced by what that holds.
+// Follow makes the engine a replica of a master, whose data replaces what it held.
 func (c *Client) Follow(ctx context.Context, host string, port int) error {
 	c.abort(ctx)
 	_, err := c.do(ctx, "REPLICAOF", host, strconv.Itoa(port))
 	return err
 }
 
-// abort gives a hand-over up that is under way. Without one the engine refuses, and so does one that knows of none.
+// abort gives up a hand-over that is under way. If there is none, the engine refuses, and so does an engine that has no such command.
 func (c *Client) abort(ctx context.Context) {
 	if c.target.Engine == v1alpha1.CacheValkey {
 		_, _ = c.do(ctx, "FAILOVER", "ABORT")
 	}
 }
 
-// Promote makes the engine a master whatever its own master says.
+// Promote makes the engine a master, whatever its own master says.
 func (c *Client) Promote(ctx context.Context) error {
 	c.abort(ctx)
 	if _, err := c.do(ctx, "REPLICAOF", "NO", "ONE"); err != nil {
@@ -82,18 +82,18 @@ func (c *Client) SetPassword(ctx context.Context) error {
 }
 
 const (
-	// lookEvery is how often it is looked whether a take-over has come to its end.
+	// lookEvery is how often to check whether a take-over has ended.
 	lookEvery = 10 * time.Millisecond
-	// oneLook bounds one such look.
+	// oneLook bounds one such check.
 	oneLook = 200 * time.Millisecond
-	// hungAfter is for how long nobody may be the master: a target that lives needs a few milliseconds.
+	// hungAfter is how long there may be no master: a target that lives needs a few milliseconds.
 	hungAfter = 400 * time.Millisecond
-	// mostReserve is the most that is kept of a budget to give a take-over up.
+	// mostReserve is the most of a budget that is kept to give up a take-over.
 	mostReserve = 300 * time.Millisecond
 )
 
-// TakeOver has one engine become the master in place of another, with every key, within the deadline of the context. If it fails the
-// old master goes on, unless the error is ErrHung.
+// TakeOver has one engine become the master in place of another, with every key, within the deadline of the context. If it fails,
+// the old master stays the master, unless the error is ErrHung.
 func TakeOver(ctx context.Context, from, to *Client) error {
 	deadline, bounded := ctx.Deadline()
 	if !bounded {
@@ -107,7 +107,7 @@ func TakeOver(ctx context.Context, from, to *Client) error {
 	return takeOverValkey(ctx, from, to, budget)
 }
 
-// takeOverDragonfly asks the target. It needs a master that lives, which may end itself afterwards.
+// takeOverDragonfly asks the target. It needs a master that lives; that may end its process afterwards.
 func takeOverDragonfly(ctx context.Context, to *Client, budget time.Duration) error {
 	seconds := max(1, int(budget/time.Second))
 	if _, err := to.do(ctx, "REPLTAKEOVER", strconv.Itoa(seconds)); err != nil {
@@ -126,21 +126,21 @@ func takeOverDragonfly(ctx context.Context, to *Client, budget time.Duration) er
 	return nil
 }
 
-// takeOverValkey asks the old master, which answers at once and goes on without us.
+// takeOverValkey asks the old master, which answers at once and continues alone.
 func takeOverValkey(ctx context.Context, from, to *Client, budget time.Duration) error {
 	deadline := time.Now().Add(budget)
 	before, err := from.Info(ctx)
 	if err != nil {
 		return err
 	}
-	if before.FailingOver { // somebody began one and did not stay for its end
+	if before.FailingOver { // another client began one and did not wait for its end
 		from.abort(ctx)
 	}
 	replica, known := before.replicaOf(to.target.Hosts)
 	if !known || !replica.Online {
 		return fmt.Errorf("%s at %s: %w", to.target.Addr, from.target.Addr, ErrNotOnline)
 	}
-	if _, err := look(ctx, to); err != nil { // nobody would take writes while it is waited for
+	if _, err := look(ctx, to); err != nil { // no engine would take writes during the wait for it
 		return fmt.Errorf("%w: %w", ErrNotTaken, err)
 	}
 	millis := max(1, time.Until(deadline).Milliseconds())
@@ -156,9 +156,9 @@ func takeOverValkey(ctx context.Context, from, to *Client, budget time.Duration)
 	return await(ctx, from, to, deadline)
 }
 
-// confirm has a replica tell its master at once what it has received. It does so once a second unless it is asked, and a master that hands
-// over waits for that with all writes held back (seen on Valkey 9.1.2: up to 0.9 s). The command has no answer, so it goes past the
-// library, on a connection that has just been used; where there is none, the second is waited for.
+// confirm has a replica tell its master at once what it has received. Unless asked, it does so once a second, and a master that hands over
+// waits for that with all writes held back (seen on Valkey 9.1.2: up to 0.9 s). The command has no answer, so it bypasses the library, on
+// a connection that has just been used; without one, the take-over waits out the second.
 func (c *Client) confirm() {
 	c.mu.Lock()
 	last := c.last
@@ -169,7 +169,7 @@ func (c *Client) confirm() {
 	_, _ = last.Conn.Write([]byte("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"))
 }
 
-// await watches a take-over to its end, and gives it up if there is none.
+// await watches a take-over until it ends, and gives it up if it does not.
 func await(ctx context.Context, from, to *Client, deadline time.Time) error {
 	var letGo time.Time
 	for time.Now().Before(deadline) && ctx.Err() == nil {
@@ -193,8 +193,8 @@ func await(ctx context.Context, from, to *Client, deadline time.Time) error {
 		}
 		pause(ctx, lookEvery)
 	}
-	// Our time is over. If the old master still has the role it keeps it; one that has let go is not called back from here: the
-	// target may take over in this very moment, and who is to be the master is decided by whoever sees both.
+	// Our time is over. An old master that still has the role keeps it. One that has let go is not called back from here: the
+	// target may take over at this very moment, and the decision is left to code that sees both.
 	if old, err := look(ctx, from); err == nil && old.Role == v1alpha1.CacheMaster {
 		from.abort(ctx)
 		return fmt.Errorf("%s: %w", to.target.Addr, ErrNotTaken)

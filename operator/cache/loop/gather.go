@@ -58,7 +58,7 @@ func (k *link) close() {
 	}
 }
 
-// become makes the link that of a pod, reached in a way.
+// become points the link at a pod, and connects it again if anything about that has changed.
 func (k *link) become(uid string, t engine.Target, dial func(engine.Target) Engine) {
 	same := k.uid == uid && k.engine != nil && t.Addr == k.target.Addr && t.Engine == k.target.Engine &&
 		slices.Equal(t.Passwords, k.target.Passwords) && sameTLS(k.target, t) && bytes.Equal(t.Certificate, k.target.Certificate)
@@ -72,7 +72,7 @@ func (k *link) become(uid string, t engine.Target, dial func(engine.Target) Engi
 	k.target, k.engine = t, dial(t)
 }
 
-// sameTLS compares what a certificate is verified by.
+// sameTLS compares what certificates are verified against.
 func sameTLS(a, b engine.Target) bool {
 	if a.TLS == nil || b.TLS == nil {
 		return a.TLS == b.TLS
@@ -80,7 +80,7 @@ func sameTLS(a, b engine.Target) bool {
 	return a.TLS.ServerName == b.TLS.ServerName && a.TLS.RootCAs.Equal(b.TLS.RootCAs)
 }
 
-// gather asks every cache at once. It takes no longer than askTimeout and a little.
+// gather asks all caches at the same time. It takes little longer than askTimeout.
 func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (cache.Snapshot, map[string]*corev1.Pod) {
 	pods := l.podsOf(ctx, group)
 	s := cache.Snapshot{Policy: policy(group), MySQL: l.mysql(group), Status: l.durable, Request: request(group)}
@@ -108,7 +108,7 @@ func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (
 	return s, pods
 }
 
-// podsOf are the cache pods of the group by site; of several the one that is not going.
+// podsOf returns the cache pods of the group by site; of several, the one that is not going.
 func (l *loop) podsOf(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) map[string]*corev1.Pod {
 	var list corev1.PodList
 	if err := l.m.Client.List(ctx, &list, client.InNamespace(group.Namespace), client.MatchingFields{indexCache: group.Name}, client.UnsafeDisableDeepCopy); err != nil {
@@ -279,7 +279,7 @@ func (l *loop) nameMasters(group *v1alpha1.MysqlFailoverGroup, pods []cache.Pod)
 	}
 }
 
-// mysql is what MySQL's failover has decided: as it left word, unless status knows of more.
+// mysql is what MySQL's failover has decided: what it left in the mailbox, unless status knows more.
 func (l *loop) mysql(group *v1alpha1.MysqlFailoverGroup) cache.MySQL {
 	s := group.Status
 	out := cache.MySQL{Active: s.ActiveSite, Epoch: s.Epoch}

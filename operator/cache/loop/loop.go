@@ -37,7 +37,7 @@ type loop struct {
 	log   *slog.Logger
 	stop  context.CancelFunc
 	wakes chan struct{}
-	// told is what MySQL's failover left word of, seen what this loop saw last. Anybody may use them.
+	// told is the last word from MySQL's failover, seen what this loop saw last. Any goroutine may use them.
 	told atomic.Pointer[cache.MySQL]
 	seen atomic.Pointer[seen]
 
@@ -102,7 +102,7 @@ func (l *loop) close() {
 	forget(l.key)
 }
 
-// pass looks once and does what follows. It returns when to look again, and whether nothing is left to look after.
+// pass looks once and acts on it. It returns when to look again, and whether nothing is left to look after.
 func (l *loop) pass(ctx context.Context) (next time.Duration, over bool) {
 	group := &v1alpha1.MysqlFailoverGroup{}
 	if err := l.m.Client.Get(ctx, l.key, group); err != nil {
@@ -112,7 +112,7 @@ func (l *loop) pass(ctx context.Context) (next time.Duration, over bool) {
 		return time.Second, false
 	}
 	if l.isForeign(group.Status) || group.DeletionTimestamp != nil {
-		l.loaded = false // another one may write meanwhile
+		l.loaded = false // another process may write meanwhile
 		l.seen.Store(nil)
 		return time.Second, false
 	}
@@ -139,7 +139,7 @@ func (l *loop) pass(ctx context.Context) (next time.Duration, over bool) {
 	return interval, false
 }
 
-// carryOut persists and performs. What could not be persisted is not done.
+// carryOut persists and performs. It does nothing that it could not persist.
 func (l *loop) carryOut(ctx context.Context, k look) error {
 	if err := k.decision.Check(k.snapshot); err != nil {
 		return fmt.Errorf("nothing of it is done: %w", err)
@@ -153,7 +153,7 @@ func (l *loop) carryOut(ctx context.Context, k look) error {
 	return l.perform(ctx, k)
 }
 
-// clear takes away what status says of a cache that is switched off.
+// clear removes what status says about a cache that is switched off.
 func (l *loop) clear(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (time.Duration, bool) {
 	l.seen.Store(nil)
 	if err := l.refuse(ctx, group); err != nil {

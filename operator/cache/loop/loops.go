@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package loop runs what looks after the caches: a goroutine for each group that has one, beside the poll loop of MySQL and never inside
-// it. It gathers what operator/cache decides on, persists, performs and reports. Whatever hangs here, MySQL's failover does not notice:
-// the monitor leaves a word in a mailbox and reads one, and no lock is held while anything is waited for.
+// Package loop looks after the caches: it runs a goroutine for each group that has one, beside the poll loop of MySQL and never inside
+// it. It gathers what operator/cache decides on, persists, performs and reports. Whatever hangs here does not hold up MySQL's failover:
+// the monitor leaves a word in a mailbox and reads one, and no lock is held during any wait.
 package loop
 
 import (
@@ -37,8 +37,8 @@ type Engine interface {
 	Close()
 }
 
-// Troubles say what a person has to settle before the cache of a group works: what the objects of the cache lack. looked is false while
-// nobody has looked for any yet.
+// Troubles say what a person has to settle before the cache of a group works: what the objects of the cache lack. looked is false until
+// the controller has looked for any.
 type Troubles interface {
 	Known(key types.NamespacedName) (reason v1alpha1.Reason, message string, looked bool)
 }
@@ -55,7 +55,7 @@ type Options struct {
 	Log      *slog.Logger
 	// Lease is the Lease by which this process leads, as namespace/name; empty without leader election.
 	Lease string
-	// Dial makes what speaks to an engine, TakeOver has one take over from another. Without them the real ones are used.
+	// Dial connects to an engine, TakeOver has one take over from another. Without them the real ones are used.
 	Dial     func(engine.Target) Engine
 	TakeOver func(ctx context.Context, from, to Engine) error
 }
@@ -64,7 +64,7 @@ type Options struct {
 type Loops struct {
 	Options
 
-	mu      sync.Mutex // never held while anything is waited for
+	mu      sync.Mutex // never held during a wait
 	running context.Context
 	wanted  map[types.NamespacedName]bool
 	loops   map[types.NamespacedName]*loop
@@ -122,7 +122,7 @@ func (m *Loops) Ensure(key types.NamespacedName) {
 	}
 	group := &v1alpha1.MysqlFailoverGroup{}
 	if err := m.Client.Get(running, key, group); err != nil || !concerned(group) {
-		return // without a cache there is no goroutine; whoever changes that has the group reconciled
+		return // without a cache there is no goroutine; the change that adds one has the group reconciled
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -131,7 +131,7 @@ func (m *Loops) Ensure(key types.NamespacedName) {
 	}
 }
 
-// concerned is true for a group for which there is something to look after or to clear away.
+// concerned is true for a group that has something to look after or to clear away.
 func concerned(group *v1alpha1.MysqlFailoverGroup) bool {
 	_, asked := group.Annotations[v1alpha1.AnnotationPromoteCache]
 	return enabled(group) || group.Status.Cache != nil || asked
@@ -152,7 +152,7 @@ func (m *Loops) startLocked(key types.NamespacedName) {
 		defer m.mu.Unlock()
 		delete(m.ending, l)
 		if m.loops[key] == l {
-			delete(m.loops, key) // it had nothing left to do; Ensure starts another when there is something
+			delete(m.loops, key) // it had nothing left to do; Ensure starts another if needed
 		}
 	})
 }
@@ -187,7 +187,7 @@ func (m *Loops) loop(namespace, group string) *loop {
 	return m.loops[types.NamespacedName{Namespace: namespace, Name: group}]
 }
 
-// Moved leaves word of what MySQL's failover has decided and persisted, and wakes the loop. It never waits.
+// Moved tells the loop what MySQL's failover has decided and persisted, and wakes it. It never waits.
 func (m *Loops) Moved(namespace, group string, now cache.MySQL) {
 	if l := m.loop(namespace, group); l != nil {
 		l.told.Store(&now)

@@ -15,7 +15,7 @@ import (
 var role = metrics.Gauge(metrics.Site, "operator_cache_role",
 	"1 for the role that the cache of the site has, master or replica; absent while it does not answer.", "role")
 
-// linkUp is of replicas.
+// linkUp is for replicas.
 var linkUp = metrics.Gauge(metrics.Site, "operator_cache_link_up",
 	"1 if the cache of the site has a working link to its master, else 0; absent for a master and while it does not answer.")
 
@@ -27,7 +27,7 @@ var promotions = metrics.Counter(metrics.Group, "operator_cache_promotions_total
 var usedMemory = metrics.Gauge(metrics.Site, "operator_cache_used_memory_bytes",
 	"Memory that the data of the site's cache takes; absent while it does not answer.")
 
-// lagBytes is of replicas.
+// lagBytes is for replicas.
 var lagBytes = metrics.Gauge(metrics.Site, "operator_cache_lag_bytes",
 	"Bytes of the master's changes that the cache of the site has not received, with Dragonfly changes; absent for a master and while that is not known.")
 

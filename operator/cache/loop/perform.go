@@ -17,13 +17,13 @@ import (
 	"github.com/mysql-mfg/mfg/operator/cache"
 )
 
-// lookValidity is how old a look may be when an action that it led to begins.
+// lookValidity is how old a look may be when an action from it begins.
 const lookValidity = 5 * time.Second
 
 var errNoPod = errors.New("it has no pod")
 
-// perform does the actions in order and stops at the first that fails; the next look sees what is left. What only concerns a replica
-// holds up nothing but what is left to do with that one.
+// perform does the actions in order and stops at the first that fails; the next look sees what is left. A failure that concerns only
+// a replica holds up nothing but the other actions on that replica.
 func (l *loop) perform(ctx context.Context, k look) error {
 	var late []error
 	bad := map[string]bool{}
@@ -50,7 +50,7 @@ func (l *loop) perform(ctx context.Context, k look) error {
 	return errors.Join(late...)
 }
 
-// asideOf is the site of an action that nobody waits for; empty for one that the next ones rest on.
+// asideOf is the site of an action that no other waits for; empty for one that the next ones rest on.
 func asideOf(a cache.Action) string {
 	switch a := a.(type) {
 	case cache.Follow:
@@ -71,7 +71,7 @@ func (l *loop) act(ctx context.Context, k look, action cache.Action) error {
 			return nil // no pod, no traffic
 		}
 		err := l.patch(ctx, k, a.Site, map[string]any{v1alpha1.LabelCacheTraffic: nil})
-		if l.wrote.site == cache.ByLabels || l.wrote.site == a.Site { // or it went when the Service was pointed elsewhere
+		if l.wrote.site == cache.ByLabels || l.wrote.site == a.Site { // otherwise it went when the Service was pointed elsewhere
 			l.note(a.Site, err, func(k *link, now time.Time) { k.offAt = now })
 		}
 		return err
@@ -109,7 +109,7 @@ func (l *loop) act(ctx context.Context, k look, action cache.Action) error {
 	panic(fmt.Sprintf("unknown action %T", action))
 }
 
-// note keeps when something was done, if it was. A site without a pod may have no link any more.
+// note keeps the time of what was done, if it was done. A site without a pod may no longer have a link.
 func (l *loop) note(site string, err error, at func(*link, time.Time)) {
 	if k := l.links[site]; err == nil && k != nil {
 		at(k, time.Now())

@@ -17,10 +17,10 @@ import (
 	"github.com/mysql-mfg/mfg/operator/cache"
 )
 
-// errOvertaken says that somebody else changed the durable part: the decision rests on an old view and is dropped.
+// errOvertaken says that another writer changed the durable part: the decision rests on an old view and is dropped.
 var errOvertaken = errors.New("status.cache was changed by somebody else")
 
-// persistTries is how often a decision is written over what somebody else wrote to other parts of status at the same time.
+// persistTries is how often the loop tries to write a decision while others write to other parts of status at the same time.
 const persistTries = 3
 
 // load reads what is durable from the API server when this loop starts, and after a write whose outcome is not known.
@@ -56,7 +56,7 @@ func (l *loop) persist(ctx context.Context, k look) error {
 		}
 	}
 	if err != nil {
-		l.loaded = false // what stands is read before anything else is decided
+		l.loaded = false // status is read before anything else is decided
 		return fmt.Errorf("persist: %w", err)
 	}
 	l.durable = k.decision.Status
@@ -88,8 +88,8 @@ func (l *loop) isForeign(s v1alpha1.MysqlFailoverGroupStatus) bool {
 	return s.Claim != nil && l.m.Lease != "" && s.Claim.Lease != "" && s.Claim.Lease != l.m.Lease
 }
 
-// apply writes this loop's own part of the status by server-side apply; what it does not name goes. With the resource version in it, a
-// write in between makes it fail.
+// apply writes this loop's own part of the status by server-side apply; what it does not name goes. It has the resource version in it,
+// so that a write in between makes it fail.
 func (l *loop) apply(ctx context.Context, live *v1alpha1.MysqlFailoverGroup, status v1alpha1.MysqlFailoverGroupStatus) error {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()

@@ -32,7 +32,7 @@ var eventOf = map[v1alpha1.Reason]events.Event{
 	v1alpha1.ReasonCacheMoveFailed: eventMoveFailed, v1alpha1.ReasonCacheSecondMaster: eventSecondMaster,
 }
 
-// said is what was reported last, so that everything is said on change and nothing twice.
+// said is what was reported last, so that the loop reports everything on change and nothing twice.
 type said struct {
 	decision, failed, event string
 	// status is what was written last, words that without the numbers that change with every look.
@@ -41,9 +41,9 @@ type said struct {
 }
 
 const (
-	// freshFor is how old numbers in status may be that change with every look.
+	// freshFor is how old the numbers in status that change with every look may be.
 	freshFor = time.Minute
-	// cacheDelay is how old what the manager's cache shows may be. Until then what was written counts as what stands.
+	// cacheDelay is how old the view of the manager's cache may be. Until then, what the loop wrote counts as present.
 	cacheDelay = 10 * time.Second
 	// memoryStep is how exact the used memory in status is.
 	memoryStep = 1 << 20
@@ -57,14 +57,14 @@ func (l *loop) report(ctx context.Context, k look, failed error) {
 		l.emit(k)
 	}
 	if k.decision.Next > 0 && k.decision.Next < 50*time.Millisecond && failed == nil {
-		return // it looks again at once, while nobody may have the traffic: what asks the API server waits
+		return // it looks again at once, as no pod may have the traffic: what asks the API server waits
 	}
 	l.answer(ctx, k)
 	l.markStale(ctx, k)
 	l.writeStatus(ctx, k)
 }
 
-// emit tells what happened; the same again is told once.
+// emit reports what happened, but not the same thing twice.
 func (l *loop) emit(k look) {
 	for _, e := range k.decision.Events {
 		if text := string(e.Reason) + e.Message; l.said.event != text {
@@ -112,11 +112,11 @@ func (l *loop) status(group *v1alpha1.MysqlFailoverGroup, k look) v1alpha1.Mysql
 	return out
 }
 
-// troublePatience is how long the condition stays as it is while nobody has looked for troubles yet: the controller does so with its first
-// look at the group.
+// troublePatience is how long the condition stays as it is until the controller has looked for troubles: it does so with its first look at
+// the group.
 const troublePatience = time.Minute
 
-// withTrouble has the decision say what a person has to settle, before what is so because of that. What is done stays the same.
+// withTrouble has the decision say first what a person has to settle, then what follows from it. What is done stays the same.
 func (l *loop) withTrouble(s cache.Snapshot, d cache.Decision) cache.Decision {
 	if l.m.Troubles == nil {
 		return d
@@ -167,11 +167,11 @@ func linkOf(p cache.Pod) string {
 	return "Down"
 }
 
-// writeStatus writes this loop's part if it says something else than last time. Numbers that change with every look are written now
-// and then.
+// writeStatus writes this loop's part if it says something else than last time. Numbers that change with every look are written
+// from time to time.
 func (l *loop) writeStatus(ctx context.Context, k look) {
 	if !l.loaded {
-		return // what stands is not known
+		return // what status says is not known
 	}
 	k.decision.Status = l.durable
 	status := l.status(k.group, k)
@@ -183,7 +183,7 @@ func (l *loop) writeStatus(ctx context.Context, k look) {
 		return
 	}
 	if err := l.apply(ctx, k.group, status); err != nil {
-		l.log.Debug("write status", "error", err) // the next look tries again, with what stands then
+		l.log.Debug("write status", "error", err) // the next look tries again, with what status says then
 		return
 	}
 	l.said.status, l.said.words, l.said.written = text, words, time.Now()
@@ -206,7 +206,7 @@ func textOf(status v1alpha1.MysqlFailoverGroupStatus) string {
 	return string(text)
 }
 
-// request is what a person asks for, once it can be told from others.
+// request is what a person asks for, once it has an id to tell it from others.
 func request(group *v1alpha1.MysqlFailoverGroup) *cache.Request {
 	q, stands := asks.Open(group, v1alpha1.RequestPromoteCache)
 	if !stands {
@@ -215,7 +215,7 @@ func request(group *v1alpha1.MysqlFailoverGroup) *cache.Request {
 	return &cache.Request{Site: q.Value, ID: q.ID}
 }
 
-// answer answers a request, and names one that has no id.
+// answer answers a request, and gives an id to one that has none.
 func (l *loop) answer(ctx context.Context, k look) {
 	writer := asks.Writer{Client: l.m.Client, Owner: v1alpha1.ManagerCache, Anew: true}
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)

@@ -27,7 +27,7 @@ type route struct {
 	at            time.Time
 }
 
-// selector is that of the Service for applications: by the labels that this loop gives, or, around a move, of one site.
+// selector is the selector of the Service for applications: by the labels that this loop gives or, around a move, by site.
 func selector(group, site string) map[string]string {
 	if site == cache.ByLabels {
 		return v1alpha1.CacheSelector(group)
@@ -39,7 +39,7 @@ func selector(group, site string) map[string]string {
 func (l *loop) routed(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) string {
 	s := &corev1.Service{}
 	if err := l.m.Client.Get(ctx, client.ObjectKey{Namespace: group.Namespace, Name: v1alpha1.CacheService(group.Name)}, s, client.UnsafeDisableDeepCopy); err != nil {
-		return cache.ByLabels // there is none that could lead anywhere, or it is looked at again
+		return cache.ByLabels // there is no Service that could lead anywhere, or the next look reads it
 	}
 	if w := l.wrote; w.version != "" && s.ResourceVersion != w.version && time.Since(w.at) < apiTimeout {
 		return w.site
@@ -52,8 +52,8 @@ func (l *loop) routed(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) s
 	return cache.NoRoute
 }
 
-// route points the Service for applications at a site, or at the labels. Without the Service nobody is led anywhere, and the caches are
-// looked after all the same.
+// route points the Service for applications at a site, or at the labels. Without the Service no client is led anywhere, and the loop
+// looks after the caches all the same.
 func (l *loop) route(ctx context.Context, k look, site string) error {
 	name := client.ObjectKey{Namespace: k.group.Namespace, Name: v1alpha1.CacheService(k.group.Name)}
 	if err := l.m.Client.Get(ctx, name, &corev1.Service{}, client.UnsafeDisableDeepCopy); apierrors.IsNotFound(err) {
@@ -61,7 +61,7 @@ func (l *loop) route(ctx context.Context, k look, site string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	// The whole of it is replaced: a key that somebody else added would keep every pod out.
+	// It replaces the whole selector: a key that another client added would keep every pod out.
 	patch, err := json.Marshal([]map[string]any{{"op": "add", "path": "/spec/selector", "value": selector(k.group.Name, site)}})
 	if err != nil {
 		return fmt.Errorf("encode selector: %w", err)
@@ -81,17 +81,17 @@ func (l *loop) route(ctx context.Context, k look, site string) error {
 }
 
 const (
-	// arriveMost bounds the wait for the tables of nodes: kube-proxy may put a change off for a second.
+	// arriveMost bounds the wait for the tables of nodes: kube-proxy may put off a change for a second.
 	arriveMost = 1200 * time.Millisecond
-	// arriveBlind is how long is waited where nobody can be asked through the Service.
+	// arriveBlind is how long to wait if no engine can be asked through the Service.
 	arriveBlind = 200 * time.Millisecond
-	// arriveEvery is how often it is tried, arriveTry how long one connection may take.
+	// arriveEvery is how often to try, arriveTry how long one connection may take.
 	arriveEvery = 20 * time.Millisecond
 	arriveTry   = 150 * time.Millisecond
 )
 
-// arrive waits until a new connection through the Service reaches the engine of a site. This node stands for all: their kube-proxies get
-// the change at the same time.
+// arrive waits until a new connection through the Service reaches the engine of a site. This node stands for all others: their
+// kube-proxies get the change at the same time.
 func (l *loop) arrive(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) {
 	to, s := l.links[site], &corev1.Service{}
 	err := l.m.Client.Get(ctx, client.ObjectKey{Namespace: group.Namespace, Name: v1alpha1.CacheService(group.Name)}, s, client.UnsafeDisableDeepCopy)

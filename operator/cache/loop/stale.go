@@ -20,27 +20,27 @@ import (
 )
 
 // stalePatience is how long an engine may show an old certificate before its pod is replaced: the kubelet brings the new one into the pod
-// within a minute or two, and the engine is told every ten seconds to read it.
+// within a minute or two, and the loop has the engine read it every ten seconds.
 const stalePatience = 5 * time.Minute
 
 const (
 	// hungPatience is how long an engine may answer nothing, while its port takes connections, before its pod is replaced: longer than any
 	// command may take. By then the master has moved away, because that waits for much less.
 	hungPatience = time.Minute
-	// hungPause is how long after that the next pod of the site may be replaced for it.
+	// hungPause is how long after that the next pod of the site may be replaced for the same reason.
 	hungPause = 10 * time.Minute
-	// listenTimeout bounds the look whether the port takes connections.
+	// listenTimeout bounds the check whether the port takes connections.
 	listenTimeout = 300 * time.Millisecond
 )
 
-// stale is since when a cache is not as it should be, and what was done about it. It outlives the pod.
+// stale notes since when a cache is not as it should be, and what was done about it. It outlives the pod.
 type stale struct {
 	// since is when it first showed an old certificate, silent when it first did not answer.
 	since, silent time.Time
 	// hungAt is when a pod of the site was last marked because it hung.
 	hungAt time.Time
-	// asked is the certificate for which a pod of the site was marked. It is marked once for each: if its successor does not show that
-	// one either, a restart does not help.
+	// asked is the certificate for which a pod of the site was marked. The loop marks once for each: if the next pod does not show
+	// that one either, a restart does not help.
 	asked []byte
 }
 
@@ -57,21 +57,21 @@ func (k *link) renew(ctx context.Context, now time.Time) time.Duration {
 		k.stale.since = time.Time{}
 		return 0
 	}
-	_ = e.Renew(ctx) // what came of it the next look sees: while the pod does not have the new files yet, it is nothing
+	_ = e.Renew(ctx) // the next look sees the outcome: there is none while the pod does not have the new files yet
 	if k.stale.since.IsZero() {
 		k.stale.since = now
 	}
 	return now.Sub(k.stale.since)
 }
 
-// What is the matter with a pod that is marked.
+// The reasons to mark a pod.
 const (
 	staleCertificate = "Certificate"
 	staleHung        = "Hung"
 )
 
-// markStale marks the pods whose engines do not take the new certificate, or hang. The controller replaces them as it does for an update: one at
-// a time, replicas first, and the master's once the role has moved.
+// markStale marks the pods whose engines do not take the new certificate, or hang. The controller replaces them as for an update: one at a time,
+// replicas first, and the master's once the role has moved.
 func (l *loop) markStale(ctx context.Context, k look) {
 	for _, p := range k.snapshot.Pods {
 		pod, link := k.pods[p.Site], l.links[p.Site]
@@ -110,8 +110,8 @@ type listens interface {
 	Listens(ctx context.Context) bool
 }
 
-// hangs is true for an engine that has answered nothing for long while its port takes connections, so that the kubelet takes it for well. One
-// that cannot be reached at all may be well: then the network is what is broken. That another cache answers shows that this operator is not.
+// hangs is true for an engine that has answered nothing for long while its port takes connections, so that the kubelet takes it for healthy.
+// An engine that cannot be reached at all may be healthy: then the network is broken. If another cache answers, this operator's network works.
 func (l *loop) hangs(ctx context.Context, k look, pod *corev1.Pod, link *link) bool {
 	s := link.stale
 	if s.silent.IsZero() || k.began.Sub(s.silent) <= hungPatience || k.began.Sub(s.hungAt) <= hungPause || !podReady(pod) {
@@ -135,8 +135,8 @@ func podReady(pod *corev1.Pod) bool {
 	})
 }
 
-// answered notes whether the engine answered. One that refuses the password, or shows a certificate that is not believed, does not hang: a pod
-// that is replaced for that would be replaced again and again.
+// answered notes whether the engine answered. One that refuses the password, or shows a certificate that is not believed, does not hang: if
+// its pod were replaced for that, it would be replaced again and again.
 func (k *link) answered(err error, now time.Time) {
 	switch {
 	case !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, os.ErrDeadlineExceeded):
