@@ -13,7 +13,7 @@ import (
 // wait longer, never act sooner. A poll makes a new one: what is kept of an old one never changes.
 type Memory struct {
 	Sites map[string]*SiteMemory
-	// Runs is what is known of the incarnations of the sites.
+	// Runs is what is known about the incarnations of the sites.
 	Runs Runs
 	// ReopenSince is when the active site was first asked to open again, in an unbroken row of polls.
 	ReopenSince time.Time

@@ -25,7 +25,7 @@ type SeenRun struct {
 type Node struct {
 	Machine string
 	Ready   bool
-	// OutOfService is true if a person tainted it as down, Gone if there is no such node any more.
+	// OutOfService is true if a person tainted it as down, Gone if there is no such node.
 	OutOfService, Gone bool
 }
 

@@ -38,10 +38,10 @@ type Open struct{ Site string }
 type Follow struct{ Site, Source string }
 
 // Handover fences the old active site of a planned failover and waits for its report, while the primary Service and its
-// endpoint move to the target. The target goes on receiving.
+// endpoint move to the target. The target keeps receiving.
 type Handover struct{ From, To string }
 
-// Apply waits, for a moment, until a site has applied a set.
+// Apply waits for a short time until a site has applied a set.
 type Apply struct {
 	Site string
 	Set  gtid.Set

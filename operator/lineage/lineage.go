@@ -159,7 +159,7 @@ func held(s facts.Snapshot, m facts.Memory, site facts.Site) gtid.Set {
 	}
 }
 
-// ServerReplaced stands in a record for the server UUID of an old active site whose data was replaced before it was compared.
+// ServerReplaced takes the place of the server UUID in the record of an old active site whose data was replaced before it was compared.
 const ServerReplaced = "replaced"
 
 // SettleLoss makes the loss of a failover exact once its old active site is seen again as the server it was: only then
@@ -188,7 +188,7 @@ func SettleLoss(s facts.Snapshot, m facts.Memory, a facts.Site) []v1alpha1.Failo
 			continue // what it receives now would be taken for what it had accepted
 		}
 		if !sameServer(r, from.MySQL.ServerUUID) || from.OtherVolume {
-			continue // its data was replaced: what it had accepted is not known any more
+			continue // its data was replaced: what it had accepted is no longer known
 		}
 		lost := before.Subtract(a.MySQL.Executed)
 		records = slices.Clone(records)

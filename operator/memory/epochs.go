@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// firstEpochs is how many epochs a group may have reached of which status knows nothing: a new group over retained
-	// volumes, or a status from a backup. At one failover a second they last for 34,000 years.
+	// firstEpochs is how many epochs a group may have reached although status knows none of them: a new group over
+	// retained volumes, or a status from a backup. At one failover a second they last for 34,000 years.
 	firstEpochs int64 = 1 << 40
 	// lostEpochs is how many epochs a status beyond those may be behind: more than a person's orders leave out.
 	lostEpochs int64 = 16 * UnseenEpochs

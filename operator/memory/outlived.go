@@ -62,7 +62,7 @@ func Outlived(m facts.Memory, x string, leaseEnd time.Time) string {
 	return OutlivedWords(x)
 }
 
-// OutlivedWords says to people that the lease of site x proves nothing any more.
+// OutlivedWords says to people that the lease of site x no longer proves anything.
 func OutlivedWords(x string) string {
 	return fmt.Sprintf("%s was seen to accept writes after its lease must have ended, so nothing fences it, and no waiting proves that it stopped", x)
 }

@@ -112,7 +112,7 @@ func silentFor(s facts.Snapshot, site facts.Site) time.Duration {
 	return max(0, min(time.Duration(site.Sidecar.Report.SilentMillis)*time.Millisecond, s.Policy.PollInterval))
 }
 
-// rememberServer keeps what is known of a site's server, volume and pod while it does not answer.
+// rememberServer keeps what is known about a site's server, volume and pod while it does not answer.
 func rememberServer(s facts.Snapshot, was facts.SiteMemory, is *facts.SiteMemory, site facts.Site) {
 	is.OtherVolume, is.Confirmed = site.OtherVolume, was.Confirmed
 	if site.Sidecar.Answered && !site.OtherVolume {
@@ -129,7 +129,7 @@ func rememberServer(s facts.Snapshot, was facts.SiteMemory, is *facts.SiteMemory
 	is.Lease = site.Pod.Lease
 	replaced := s.Status.Transition != nil && s.Status.Transition.From == site.Name
 	if site.Pod.Lease == 0 || site.Unusable() || site.OtherVolume || replaced {
-		// The pod that may still run is perhaps not the one that is seen now.
+		// The pod that may still run is perhaps not the one that this poll saw.
 		is.Lease = max(was.Lease, site.Pod.Lease)
 	}
 }

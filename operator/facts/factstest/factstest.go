@@ -13,7 +13,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/facts"
 )
 
-// Base is a snapshot without sites, with the policy of a group that fails over by itself.
+// Base is a snapshot without sites, with the policy of a group that fails over automatically.
 func Base() facts.Snapshot {
 	return facts.Snapshot{
 		Now: Start, LeaderSince: Start.Add(-time.Hour), Answered: map[string]time.Time{}, Permitted: map[string]time.Time{},
@@ -29,13 +29,13 @@ var Start = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 // Uuids are those of the servers, by the letter that stands for each.
 var Uuids = map[string]string{"A": uuid("a"), "B": uuid("b"), "C": uuid("c")}
 
-// uuid is one of a server.
+// uuid makes the UUID of a server from one digit.
 func uuid(digit string) string {
 	r := strings.Repeat
 	return r(digit, 8) + "-" + r(digit, 4) + "-" + r(digit, 4) + "-" + r(digit, 4) + "-" + r(digit, 12)
 }
 
-// Set is what a text like A:1-9 says, where A stands for the UUID of a server.
+// Set parses a text like A:1-9, where A stands for the UUID of a server.
 func Set(text string) gtid.Set {
 	for name, id := range Uuids {
 		text = strings.ReplaceAll(text, name+":", id+":")
@@ -85,7 +85,7 @@ func ThreeSites() facts.Snapshot {
 	return s
 }
 
-// HealthyThree is a group of three of which a accepts writes.
+// HealthyThree is a group of three sites; a accepts writes.
 func HealthyThree() facts.Snapshot {
 	lag := 0.5
 	site := func(name, executed string) facts.Site {
@@ -100,7 +100,7 @@ func HealthyThree() facts.Snapshot {
 	return s
 }
 
-// AtRest is a group of three that is healthy: a is open, and b and c follow it.
+// AtRest is a healthy group of three: a is open, and b and c follow it.
 func AtRest() facts.Snapshot {
 	none := 0.0
 	s := World(facts.Durable{Epoch: 4, ActiveSite: "a"}, Seen("a", "A:1-1000", 4), Seen("b", "A:1-1000", 4), Seen("c", "A:1-1000", 4))
@@ -113,7 +113,7 @@ func AtRest() facts.Snapshot {
 	return s
 }
 
-// Between is a change from a to b that is not through its gate, with all sites whole.
+// Between is a change from a to b that has not passed its gate, with all sites whole.
 func Between(kind v1alpha1.FailoverKind, sites ...facts.Site) facts.Snapshot {
 	return World(facts.Durable{Epoch: 4, ActiveSite: "b", Transition: &facts.Transition{Kind: kind, Step: v1alpha1.TransitionFencing, From: "a", To: "b",
 		StartedAt: Start, DetectedAt: Start}}, sites...)
@@ -128,7 +128,7 @@ func Under(kind v1alpha1.FailoverKind) facts.Snapshot {
 	return s
 }
 
-// Silence takes all answers of a site away.
+// Silence removes all answers of a site.
 func Silence(site *facts.Site) {
 	site.Sidecar, site.MySQL = facts.Sidecar{}, facts.MySQL{}
 }
