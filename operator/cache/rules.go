@@ -158,7 +158,7 @@ func leaving(s Snapshot, d *Decision) (Transition, bool) {
 	return Transition{Kind: v1alpha1.CacheMoveRollout, From: active.Site, To: to.Site}, true
 }
 
-// home is for a master that is not at the active site, whose cache has caught up.
+// home is for a master that is not at the active site, when the cache there has caught up.
 func home(s Snapshot, d *Decision) (Transition, bool) {
 	active, to := s.Pod(s.Status.ActiveSite), s.Pod(s.Home())
 	last, linked := s.Status.Last, d.Memory.of(to.Site).LinkedSince

@@ -98,7 +98,7 @@ func betterFirst(a, b promotion.Candidate) int {
 }
 
 // mayBeFirst is true for a site that may become the first active one. In a restored group only the site with the backup may,
-// whatever others hold: else a person decides.
+// whatever others hold; otherwise a person decides.
 func mayBeFirst(s Snapshot, site Site) bool {
 	if s.Policy.RestoredSite != "" && s.Policy.RestoredSite != site.Name {
 		return false

@@ -160,7 +160,7 @@ func (c change) awaitVolume() (Decision, bool) {
 }
 
 // isUnnoted is true for a site that is opened for the first time, on a volume whose name is not durable yet. If that volume were
-// replaced then, the operator could not tell, and would open the new, empty one for it (I12). The controller notes the name.
+// replaced then, the operator could not tell, and would open the new, empty one in its place (I12). The controller notes the name.
 func isUnnoted(target Site) bool { return !target.Provisioned && target.Unnoted }
 
 func fenceTargets(t *Transition) []string {

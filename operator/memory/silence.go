@@ -8,7 +8,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/facts"
 )
 
-// IsLongSilent is true for a site that has been silent for as long as an active site must be to be replaced.
+// IsLongSilent is true for a site that has been silent for as long as an active site must be before another replaces it.
 func IsLongSilent(s facts.Snapshot, m facts.Memory, site string) bool {
 	down := s.Now.Sub(OrNow(m.Of(site).DownSince, s.Now))
 	return m.Of(site).SilentPolls >= s.Policy.Threshold && down >= time.Duration(s.Policy.Threshold-1)*s.Policy.PollInterval

@@ -15,8 +15,8 @@ const bringBack = "bring a primary-candidate back"
 // A person's order accepts a loss. It is the way out wherever the operator must wait rather than lose what is known to exist,
 // so the message of every such wait says which site to order.
 
-// WithOrder fills in a person's order once for a whole decision: neither the sites nor the kind and the target of a change under way differ
-// at its end.
+// WithOrder fills in a person's order for a whole decision: the sites, and the kind and target of a change under way, stay the same until
+// its end.
 func WithOrder(s facts.Snapshot) facts.Snapshot {
 	to, t := s.Policy.ForceTo, s.Status.Transition
 	s.Order = facts.Order{Accepted: to != "" && t != nil && t.To == to}
@@ -76,7 +76,7 @@ func WithoutCandidate(s facts.Snapshot, m facts.Memory, exclude string) string {
 	return out
 }
 
-// HowToOrder says how a person orders a failover that the operator does not do without an order.
+// HowToOrder says how a person orders a failover that the operator does not begin otherwise.
 func HowToOrder(to string) string {
 	return fmt.Sprintf("to go on now and accept what may be lost, annotate the group %s=%s", v1alpha1.AnnotationForceFailover, to)
 }

@@ -85,9 +85,9 @@ func Lately(s facts.Snapshot, at time.Time) bool {
 // not be read from (spec.maxReadLag).
 const unheardMost = 10 * time.Second
 
-// Unheard is true while no site of the group has answered for less than spec.failover.threshold polls, but not for long. Then
-// the operator or its node is rather the cause than all sites at once: nothing was learnt about them, so their labels stay. An
-// operator that stood still would otherwise write to all pods of all groups, and again once it hears them.
+// Unheard is true while all sites of the group have been silent for less than spec.failover.threshold polls, and not for long.
+// Then the cause is more likely the operator or its node than all sites at once: nothing was learnt about them, so their
+// labels stay. An operator that stood still would otherwise write to all pods of all groups, and again once it hears them.
 func Unheard(s facts.Snapshot, m facts.Memory) bool {
 	for _, site := range s.Sites {
 		since := m.Of(site.Name).DownSince

@@ -112,8 +112,8 @@ func (l *loop) status(group *v1alpha1.MysqlFailoverGroup, k look) v1alpha1.Mysql
 	return out
 }
 
-// troublePatience is how long the condition stays as it is until the controller has looked for troubles: it does so with its first look at
-// the group.
+// troublePatience is how long the condition may stay as it is while the controller has not looked for troubles yet: it does so with its
+// first look at the group.
 const troublePatience = time.Minute
 
 // withTrouble has the decision say first what a person has to settle, then what follows from it. What is done stays the same.
@@ -206,7 +206,7 @@ func textOf(status v1alpha1.MysqlFailoverGroupStatus) string {
 	return string(text)
 }
 
-// request is what a person asks for, once it has an id to tell it from others.
+// request is the open request of a person; nil if there is none.
 func request(group *v1alpha1.MysqlFailoverGroup) *cache.Request {
 	q, stands := asks.Open(group, v1alpha1.RequestPromoteCache)
 	if !stands {
