@@ -196,7 +196,7 @@ func (s *Store) holds(ctx context.Context, push wire.KeyringEscrow, v Version) b
 	return err == nil && isKept(secret, push.Digest)
 }
 
-// isKept is true for a Secret whose content has that digest and cannot change.
+// isKept is true for a Secret whose content has that digest and will stay.
 func isKept(secret *corev1.Secret, digest string) bool {
 	return secret.DeletionTimestamp == nil && secret.Immutable != nil && *secret.Immutable &&
 		wire.KeyringDigest(secret.Data[v1alpha1.KeyringKey]) == digest
