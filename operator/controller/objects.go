@@ -50,7 +50,8 @@ func (r *Reconciler) objects(ctx context.Context, s *scope.Scope) error {
 	return nil
 }
 
-// tellRestored reports that someone changed the configuration of a site. It may be a mistake or an attack: docs/security.md.
+// tellRestored reports that someone changed the configuration of a site. It may be a mistake, or someone may be trying what that
+// allows: docs/security.md.
 func (r *Reconciler) tellRestored(group *v1alpha1.MysqlFailoverGroup, obj client.Object) {
 	if config, is := obj.(*corev1.ConfigMap); is {
 		r.Recorder.Emit(group, config, eventConfigRestored, "ConfigMap %s was changed by another program or person; the operator restored it", config.Name)
