@@ -43,7 +43,7 @@ const (
 	keyFile  = "/etc/mfg-tls/" + keyKey
 )
 
-// program names the operator in the process list of a server.
+// program is the operator's name in the process list of a server.
 const program = "mfg-operator"
 
 // SecretAge is how long the content of a Secret is used without reading it again. Secrets are not in the manager's cache,

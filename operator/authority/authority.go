@@ -151,7 +151,7 @@ func (a *Authority) Renewed(sites []string) map[string]time.Time {
 // and a signature costs as much as half a query.
 const pushFor = 10 * time.Second
 
-// pushed is what was last signed for a push.
+// pushed is the statement that was last signed for a push.
 type pushed struct {
 	of     wire.Statement
 	signed wire.Signed

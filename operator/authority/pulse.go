@@ -45,7 +45,7 @@ func (p *Pulse) ThawedAt(now time.Time) time.Time {
 	return p.thawed
 }
 
-// Steady is true if this process was not stopped lately.
+// Steady is true if this process was not stopped recently.
 func (p *Pulse) Steady(now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

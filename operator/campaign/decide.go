@@ -130,7 +130,7 @@ func (g Group) refuse(was *v1alpha1.CampaignStatus, reason, why string) Decision
 	return d
 }
 
-// Refuse is the decision for a request of a group that has no keyrings.
+// Refuse returns the decision on a request of a group that has no keyrings.
 func Refuse(g Group, reason, why string) Decision { return g.refuse(nil, reason, why) }
 
 // end notes the outcome.

@@ -27,7 +27,7 @@ type (
 		Outcome         v1alpha1.RequestOutcome
 		Reason, Message string
 	}
-	// Say tells that something happened.
+	// Say reports that something happened.
 	Say struct {
 		What Event
 		Text string
@@ -46,7 +46,7 @@ func (e Answer) String() string {
 }
 func (e Say) String() string { return fmt.Sprintf("say %s: %s", e.What, e.Text) }
 
-// Event is what an event is about.
+// Event names what an event is about.
 type Event string
 
 // The events of a campaign.

@@ -262,7 +262,7 @@ func (p *provisioner) tell(t task, speed *pace, last mysql.CloneStatus) {
 type donorWatch struct {
 	source string
 	closed time.Time
-	// lost is why the clone was cancelled.
+	// lost says why the clone was cancelled.
 	lost error
 }
 

@@ -97,7 +97,7 @@ type Options struct {
 	// ApplicationServer is what the operator logs in to as the application of a group; nil means the servers themselves.
 	ApplicationServer accounts.ApplicationServer
 
-	// Dial opens a connection to a MySQL; Dial is used if nil.
+	// Dial opens a connection to a MySQL; nil means work.Dial.
 	Dial func(mysql.Target) (work.Recipient, error)
 }
 

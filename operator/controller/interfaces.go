@@ -14,7 +14,7 @@ type Loops interface {
 	Ensure(key types.NamespacedName)
 	// Forget ends the loop of a group that is gone or going. It may be called repeatedly.
 	Forget(key types.NamespacedName)
-	// Ended is true once nothing of a forgotten loop runs any more.
+	// Ended is true once a forgotten loop has fully ended.
 	Ended(key types.NamespacedName) bool
 }
 

@@ -141,7 +141,7 @@ func (r *Encryption) performCampaign(ctx context.Context, s *scope.Scope, d camp
 	switch {
 	case !c.UnderWay():
 		if v1alpha1.AsksForCampaign(s.Group.Annotations[v1alpha1.AnnotationRotateKeyring]) {
-			s.Again = min(s.Again, scope.WhenMoving) // the next one took the place of one that has ended
+			s.Again = min(s.Again, scope.WhenMoving) // the next campaign took the place of one that ended
 		}
 	case c.Step != v1alpha1.CampaignWaiting:
 		s.Again = min(s.Again, scope.WhenMoving)

@@ -16,7 +16,7 @@ import (
 // errNoAuthority means that no sidecar could trust the endpoint yet.
 var errNoAuthority = errors.New("the operator has made no certificate for its escrow endpoint yet; its log says why if that lasts")
 
-// trustInto puts the authorities of the endpoint's certificate beside a token, if the operator makes it.
+// trustInto puts the authorities of the endpoint's certificate beside a token, if the operator makes that certificate.
 func (s *Store) trustInto(data map[string][]byte) error {
 	if s.authorities == nil {
 		return nil

@@ -73,7 +73,7 @@ func adoptedNext(g Group) string {
 // AdoptsNext is true if the next decision begins to adopt a site: before that, the caller must find out whether keyrings would come into escrow.
 func AdoptsNext(g Group) bool { return adoptedNext(g) != "" && adoptionWaits(g) == "" }
 
-// plainWaits says what a site whose volume holds data in the clear waits for.
+// plainWaits says what a site with data in the clear on its volume waits for.
 func plainWaits(g Group) string {
 	const plain = "its volume holds data in the clear, of which nothing was changed"
 	switch why := adoptionWaits(g); {
@@ -86,7 +86,7 @@ func plainWaits(g Group) string {
 	return plain + " yet: site " + adoptedNext(g) + " comes first"
 }
 
-// stillPlain says what a site in the clear waits for.
+// stillPlain says what a site that serves without encryption waits for.
 func stillPlain(g Group, s Site) string {
 	const plain = "the site is not encrypted"
 	if !mayAdopt(g, s) {

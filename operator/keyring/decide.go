@@ -26,7 +26,7 @@ type Next struct {
 	Name string
 	// Status must be persisted before the effects are carried out.
 	Status v1alpha1.SiteKeyringStatus
-	// Moved is true if a row of the table was taken.
+	// Moved is true if the decision took a row of the table.
 	Moved bool
 	// Missing is true while the escrow Secret that status names is gone, or its content is not what was stored.
 	Missing bool
@@ -89,7 +89,7 @@ func next(g Group, s Site, plain string) Next {
 	n := Next{Name: s.Name, Lost: s.Pod.Lost || s.starved(), Status: *s.Status.DeepCopy(), site: s, now: metav1.NewMicroTime(g.Now)}
 	n.Status.Name = s.Name
 	if g.RotateSet {
-		n.Status.RotationRefused = "" // of an earlier order
+		n.Status.RotationRefused = "" // it was for an earlier order
 	}
 	if plain == "" {
 		n.step(g)

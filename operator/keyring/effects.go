@@ -14,7 +14,7 @@ type Effect interface {
 
 // The effects.
 type (
-	// MakeToken gives a site a new token, made for a round.
+	// MakeToken gives a site a new token for a round.
 	MakeToken struct {
 		Site  string
 		Round int64
@@ -37,7 +37,7 @@ type (
 		Reason string
 		Why    string
 	}
-	// Say tells that something happened.
+	// Say reports that something happened.
 	Say struct {
 		Site string
 		What Event
@@ -66,7 +66,7 @@ func (e Answer) String() string {
 
 func (e Say) String() string { return fmt.Sprintf("say %s of %s: %s", e.What, e.Site, e.Text) }
 
-// Event is what an event is about.
+// Event names what an event is about.
 type Event string
 
 // The events of the phase machine.

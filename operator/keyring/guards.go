@@ -199,7 +199,7 @@ func isToRotate(g Group, s Site) bool {
 
 func rotating(_ Group, n *Next) {
 	n.Status.Stage, n.Status.RotationPod = v1alpha1.KeyringRotating, n.site.Pod.UID
-	n.Status.Since = &n.now // from here on there may be keys that are in no escrow
+	n.Status.Since = &n.now // from here on there may be keys that are not in escrow
 }
 
 func isRotated(_ Group, s Site) bool {

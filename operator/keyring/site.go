@@ -26,7 +26,7 @@ type Group struct {
 
 	// Known is false while the poll loop has seen nothing yet, or sees something else than status says: then no order is refused.
 	Known bool
-	// Transition is true while the active site changes; PlannedTo is the target of a planned failover that is under way.
+	// Transition is true while the active site changes; PlannedTo is the target of a planned failover under way.
 	Transition bool
 	PlannedTo  string
 	// Update says which ordered update is in flight; empty if none is.
@@ -126,7 +126,7 @@ type Pod struct {
 	proven bool
 	// Unborn is true if the pod has not begun to start, or not from the keyring that it was given: it has no keyring in its memory.
 	Unborn bool
-	// Round is the round that the pod was made for; 0 if it was made sealed.
+	// Round is the round for which the pod was made; 0 if it was made sealed.
 	Round int64
 	// Silent is true if mysqld ended after every start in this pod and has not answered for long. That can have many reasons.
 	Silent bool
@@ -134,7 +134,7 @@ type Pod struct {
 	Empty bool
 	// Plain is true if the pod should have made data, says that it found data which was never encrypted, and has changed nothing.
 	Plain bool
-	// Settled is true if it does its part in the group.
+	// Settled is true if the pod plays its role in the group.
 	Settled bool
 	// Projects is the escrow Secret that the pod has mounted read-only as its keyring, with nothing mounted over it.
 	Projects string

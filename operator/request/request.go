@@ -84,7 +84,7 @@ func note(s *v1alpha1.MysqlFailoverGroupStatus, entry v1alpha1.LastRequest) {
 	s.LastRequests = append(s.LastRequests, entry)
 }
 
-// cut bounds what goes into status.
+// cut shortens a text that goes into status.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

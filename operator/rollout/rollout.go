@@ -31,7 +31,7 @@ type Site struct {
 	Starting bool
 	// Late is true if the site has had its pod for so long that it should be settled.
 	Late bool
-	// Broken is true if the pod has not been ready for so long that replacing it takes nothing away.
+	// Broken is true if the pod has not been ready for so long that replacing it costs nothing.
 	Broken bool
 	// Busy is true while long work runs on the site.
 	Busy bool
@@ -83,7 +83,7 @@ type Decision struct {
 // Done is true if nothing is left to do.
 func (d Decision) Done() bool { return d.Reason == v1alpha1.ReasonUpToDate }
 
-// Next decides.
+// Next says what may be done now.
 func Next(g Group) Decision {
 	d := next(g)
 	for _, s := range g.Sites {
@@ -121,7 +121,7 @@ func next(g Group) Decision {
 	if g.Paused != "" {
 		return pausedUntil(g)
 	}
-	// A pod that does not come up may need just this update; replacing it takes nothing away.
+	// A pod that does not come up may need exactly this update; replacing it costs nothing.
 	if s, ok := find(g.Sites, and(outdated, broken)); ok {
 		return update(v1alpha1.ReasonRepairing, s)
 	}
@@ -207,7 +207,7 @@ func activeSite(g Group) Decision {
 			return wait(v1alpha1.ReasonWaitingForSite, made.Name, "only the active site %s is left to update: its pod is replaced when %s, which is being made, can take its role",
 				s.Name, made.Name)
 		}
-		// Nothing else is possible. All others are settled.
+		// There is no other choice, and all others are settled.
 		return update(v1alpha1.ReasonUpdatingActive, s)
 	}
 	if g.RoleStays != "" {

@@ -20,7 +20,7 @@ import (
 type Upgrade struct {
 	// Revision identifies this program and its installation's settings; empty if upgrades are not paced.
 	Revision string
-	// Turn is true while the group has the turn.
+	// Turn is true while it is the group's turn.
 	Turn bool
 
 	before, after map[string]v1alpha1.UpgradeSite
@@ -80,7 +80,7 @@ func (u Upgrade) Same(group *v1alpha1.MysqlFailoverGroup) bool {
 	return equality.Semantic.DeepEqual(u.Status(group), group.Status.Upgrade)
 }
 
-// Apply puts it into the controller's part of status.
+// Apply puts the upgrade into the controller's part of status.
 func (u Upgrade) Apply(group *v1alpha1.MysqlFailoverGroup, to *applyv1alpha1.MysqlFailoverGroupStatusApplyConfiguration) {
 	status := u.Status(group)
 	if status == nil {

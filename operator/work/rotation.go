@@ -20,7 +20,7 @@ const PurposeRotation = failover.WorkRotation
 // rotation is the work on the master keys of one site. It stays in the register until status records it.
 type rotation struct {
 	cancel context.CancelFunc
-	// pod is the one in which it runs, or ran.
+	// pod is the pod in which the rotation runs or ran.
 	pod    string
 	window bool
 	done   bool

@@ -12,7 +12,7 @@ const (
 	VerdictClone Verdict = "Clone"
 	// VerdictReclone means that the active site has all that the site has, but the site can no longer catch up.
 	VerdictReclone Verdict = "Reclone"
-	// VerdictWait means that nothing can be said or done now.
+	// VerdictWait means that the operator can decide and do nothing now.
 	VerdictWait Verdict = "Wait"
 	// VerdictRefuse means that a clone would destroy what may exist nowhere else.
 	VerdictRefuse Verdict = "Refuse"

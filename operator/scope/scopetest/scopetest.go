@@ -108,7 +108,7 @@ func (f *Facts) Closed(site string) {
 	f.G.ActiveSite, f.G.Open = site, false
 }
 
-// Events keeps what is said in events.
+// Events keeps the emitted events.
 type Events struct {
 	mu   sync.Mutex
 	List []string
@@ -142,7 +142,7 @@ func (f *Facts) Change(site string, do func(*scope.SiteFacts)) {
 	f.Set(site, s)
 }
 
-// WithEncryption is a group that is to be encrypted.
+// WithEncryption makes a group whose specification asks for encryption.
 func WithEncryption(g *v1alpha1.MysqlFailoverGroup) {
 	g.Spec.EncryptionAtRest = &v1alpha1.EncryptionAtRestSpec{Enabled: true, Keyring: v1alpha1.KeyringSpec{
 		DataFileDir: "/run/mysql-keyring", MysqldDir: "/usr/sbin", PluginDir: "/usr/lib/mysql/plugin", RetainVersions: 2, EscrowTimeoutSeconds: 600,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package worktest is a mysqld as far as long work sees it, for tests.
+// Package worktest is a fake, for tests, of what long work sees of a mysqld.
 package worktest
 
 import (
