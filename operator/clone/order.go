@@ -17,7 +17,7 @@ const (
 	orderOfPolicy = "onDivergence"
 )
 
-// order allows to replace the data of a site although it is whole, or to throw it away. It is in
+// order permits the operator to replace the data of a site although it is whole, or to throw it away. It is in
 // status.sites[].clone.order before anything is done under it. The zero value is no order.
 type order struct {
 	value string

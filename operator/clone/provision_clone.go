@@ -270,7 +270,7 @@ type donorWatch struct {
 func (d *donorWatch) look(g scope.GroupFacts, now time.Time) string {
 	switch {
 	case g.ActiveSite != d.source:
-		// The group no longer continues with the data that it copies.
+		// It copies data that the group will not continue with.
 		return fmt.Sprintf("the active site is %s now", g.ActiveSite)
 	case g.Open:
 		d.closed = time.Time{}

@@ -250,9 +250,9 @@ func (r *Clones) refuse(ctx context.Context, s *scope.Scope, q request, a asks.A
 	return nil
 }
 
-// policyReclones is true if spec.failover.onDivergence allows to clone a diverged site again now: its donor is open and
-// whole, its loss is in a record, and its lost rows are counted, unless counting takes too long. No person is asked, so
-// in doubt the site stays unchanged.
+// policyReclones is true if spec.failover.onDivergence lets the operator clone a diverged site again now: its donor is
+// open and whole, its loss is in a record, and its lost rows are counted, unless counting takes too long. No person is
+// asked, so in doubt the site stays unchanged.
 func (r *Clones) policyReclones(s *scope.Scope, site string) bool {
 	spec := s.Group.Spec.Failover
 	if spec.OnDivergence != v1alpha1.DivergenceReclone || spec.Mode == v1alpha1.FailoverObserve || r.paused(s) != "" {

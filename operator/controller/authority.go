@@ -117,7 +117,7 @@ func allUnanchored(s *scope.Scope) bool {
 	return len(s.Deployments) > 0
 }
 
-// linkKey lets the key that still signs vouch for a key that came into the Secret without this, for example because a person put it there.
+// linkKey lets the key that still signs vouch for a key that came into the Secret unvouched, for example because a person put it there.
 func (r *Reconciler) linkKey(ctx context.Context, s *scope.Scope, key signing.Key) (signing.Key, error) {
 	if s.Facts.Vouch == nil || key.Chain.Has(s.Facts.SignedBy) {
 		return key, nil

@@ -87,7 +87,7 @@ func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailover
 	return 0, nil
 }
 
-// letGo removes the group from the owners of its data, or deletes the data, and returns what the data is.
+// letGo removes the group from the owners of its data, or deletes the data, and returns that data.
 func (r *Reconciler) letGo(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) ([]client.Object, error) {
 	data, err := r.data(ctx, group)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// found is the version in escrow from which a site starts that status does not know.
+// found is the escrowed version from which a site starts if status does not know it.
 func found(s Site) (Version, bool) {
 	if s.Rendered.Sealed {
 		v, _ := s.version(s.Rendered.Secret)

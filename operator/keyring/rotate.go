@@ -167,7 +167,7 @@ func ordered(g Group, s Site) bool { return g.RotateSet && g.Rotate == s.Name }
 // and must replicate: a replica that is behind or diverged is not made to depend on new keys.
 func mayRotate(g Group, s Site) bool { return notYet(g, s) == "" }
 
-// notYet says which fact forbids to rotate the master keys now; empty if none does.
+// notYet says which fact keeps the master keys from being rotated now; empty if none does.
 func notYet(g Group, s Site) string {
 	switch r := s.Report; {
 	case !g.Known:

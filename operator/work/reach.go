@@ -58,7 +58,7 @@ const (
 	WindowMargin = 2 * time.Second
 )
 
-// ErrNotNow means that the facts do not allow to continue; the next reconcile looks again.
+// ErrNotNow means that the facts do not let the work continue; the next reconcile looks again.
 var ErrNotNow = errors.New("the facts do not allow it now")
 
 // Reach is how long work connects to the servers of sites.
