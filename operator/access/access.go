@@ -43,22 +43,22 @@ const (
 	keyFile  = "/etc/mfg-tls/" + keyKey
 )
 
-// program names the operator in the process list of a server.
+// program is the operator's name in the process list of a server.
 const program = "mfg-operator"
 
-// SecretAge is how long a Secret that was read is believed. Secrets are not in the cache of the manager, and a failover
-// must neither read them anew for every connection nor fail because the API server is away for a moment. A password that is
-// replaced stays valid for longer than that.
+// SecretAge is how long the content of a Secret is used without reading it again. Secrets are not in the manager's cache,
+// and a failover must neither read them for every connection nor fail because the API server is away for a moment. A
+// replaced password stays valid for longer than that.
 const SecretAge = 15 * time.Second
 
-// refreshTimeout bounds a look for other passwords when a server has refused those that were known.
+// refreshTimeout bounds a look for other passwords after a server has refused the known ones.
 const refreshTimeout = time.Second
 
-// formerAge is how long an authority that was replaced is trusted further. The kubelet and the sidecar take a minute or two
-// to give the new certificate to mysqld, which shows the former one until then.
+// formerAge is how long a replaced authority is still trusted. The kubelet and the sidecar take a minute or two to give the
+// new certificate to mysqld, which serves the former one until then.
 const formerAge = 10 * time.Minute
 
-// ErrSecretIncomplete means that a Secret lacks a key without which nobody can connect.
+// ErrSecretIncomplete means that a Secret lacks a key without which no connection is possible.
 var ErrSecretIncomplete = errors.New("secret is incomplete")
 
 // Access answers for every group.
@@ -69,7 +69,7 @@ type Access struct {
 	read map[place]known
 }
 
-// place is a Secret of a group that lives: what was read for a group of the same name that is gone says nothing of this one.
+// place is a Secret of a living group. It has the UID, since what was read for an earlier group of the same name says nothing of this one.
 type place struct {
 	group types.NamespacedName
 	uid   types.UID
@@ -80,14 +80,14 @@ type place struct {
 type known struct {
 	data  map[string][]byte
 	until time.Time
-	// missing is true once it was told that the Secret is gone.
+	// missing is true once the log says that the Secret is gone.
 	missing bool
-	// former is the authority that data replaced, trusted until formerUntil.
+	// former is the authority before the one in data; it is trusted until formerUntil.
 	former      []byte
 	formerUntil time.Time
 }
 
-// after is what is known once a Secret was read that follows k.
+// after returns what is known once a new content was read after k.
 func (k known) after(data map[string][]byte, now time.Time) known {
 	next := known{data: data, until: now.Add(SecretAge), former: k.former, formerUntil: k.formerUntil}
 	if before := k.data[keyCA]; len(before) > 0 && !bytes.Equal(before, data[keyCA]) {
@@ -96,7 +96,7 @@ func (k known) after(data map[string][]byte, now time.Time) known {
 	return next
 }
 
-// trusted is the content, with the former authority beside the new one for as long as it is trusted.
+// trusted returns the content, with the former authority beside the new one while it is still trusted.
 func (k known) trusted(now time.Time) map[string][]byte {
 	if len(k.former) == 0 || len(k.data[keyCA]) == 0 || now.After(k.formerUntil) {
 		return k.data
@@ -106,8 +106,8 @@ func (k known) trusted(now time.Time) map[string][]byte {
 	return out
 }
 
-// New makes an Access. Generated Secrets may be read through a cache; that of the user's certificate carries no label
-// that a cache would know it by.
+// New makes an Access. A cache may serve generated Secrets; the Secret of the user's certificate has no label by which
+// a cache could select it.
 func New(generated, given client.Reader) *Access {
 	return &Access{generated: generated, given: given, read: map[place]known{}}
 }
@@ -147,7 +147,7 @@ func (a *Access) Site(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s
 	}, nil
 }
 
-// Replication returns how the other sites follow a site.
+// Replication returns how other sites replicate from a site.
 func (a *Access) Replication(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, source string) (mysql.Source, error) {
 	known, err := a.accounts(ctx, group)
 	if err != nil {
@@ -166,7 +166,7 @@ func (a *Access) Replication(ctx context.Context, group *v1alpha1.MysqlFailoverG
 	return s, nil
 }
 
-// Donor returns how a site clones from another.
+// Donor returns how other sites clone from a site.
 func (a *Access) Donor(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, source string) (mysql.Donor, error) {
 	known, err := a.accounts(ctx, group)
 	if err != nil {
@@ -182,8 +182,8 @@ func (a *Access) Donor(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, 
 	}, nil
 }
 
-// cloneFiles are those with which a recipient verifies a donor; nil if it has none. While the sites get their certificate a donor may
-// have none: it could not be verified, and would refuse the recipient's.
+// cloneFiles returns the files with which a recipient verifies a donor; nil if it has none. While the sites get their certificate a
+// donor may have none: then it could not be verified, and would refuse the recipient's.
 func cloneFiles(group *v1alpha1.MysqlFailoverGroup) *mysql.CloneFiles {
 	switch {
 	case group.TLSVerified():
@@ -217,10 +217,10 @@ type accountsSecret struct {
 	data map[string][]byte
 }
 
-// passwords are those of one account.
+// passwords are the passwords of one account.
 type passwords struct {
 	key string
-	// valid is the one that every server takes, all are those that one may take, in the order in which to try them.
+	// valid is the one that every server accepts; all are those that a server may accept, in the order in which to try them.
 	valid string
 	all   []string
 }
@@ -240,7 +240,7 @@ func (a *Access) accounts(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 	return accountsSecret{name, secret.Data}, nil
 }
 
-// of are the passwords of an account. The operator's copy comes first: the other one may be a person's wish that no server knows yet.
+// of returns the passwords of an account. The operator's copy comes first: the other one may be a person's wish that no server knows yet.
 func (s accountsSecret) of(key string) (passwords, error) {
 	out := passwords{key: key}
 	for _, k := range []string{key + v1alpha1.PasswordKnown, key, key + v1alpha1.PasswordNext, key + v1alpha1.PasswordPrevious} {
@@ -264,7 +264,7 @@ func (s accountsSecret) serial() int64 {
 	return n
 }
 
-// anew reads the passwords of an account again after a server has refused those that were known, and returns the others.
+// anew reads the passwords of an account again after a server has refused the known ones, and returns those that are new.
 func (a *Access) anew(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, refused passwords) []string {
 	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
@@ -280,7 +280,7 @@ func (a *Access) anew(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, r
 	return slices.DeleteFunc(now.all, func(password string) bool { return slices.Contains(refused.all, password) })
 }
 
-// clientTLS verifies the server.
+// clientTLS returns the settings that verify the server of a site.
 func (a *Access) clientTLS(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) (*tls.Config, error) {
 	secret, err := a.secret(ctx, a.given, group, types.NamespacedName{Namespace: group.Namespace, Name: group.Spec.TLS.Secret(group.Name)})
 	if err != nil {
@@ -289,7 +289,7 @@ func (a *Access) clientTLS(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 	return ClientTLS(secret, hostOf(group, site))
 }
 
-// secret is a Secret of a group, as it was read at most SecretAge ago, or as well as it can be known.
+// secret returns a Secret of a group as read at most SecretAge ago; if it cannot be read now, as last read.
 func (a *Access) secret(ctx context.Context, from client.Reader, group *v1alpha1.MysqlFailoverGroup, name types.NamespacedName) (*corev1.Secret, error) {
 	now, at := time.Now(), place{client.ObjectKeyFromObject(group), group.UID, name}
 	a.mu.Lock()
@@ -305,7 +305,7 @@ func (a *Access) secret(ctx context.Context, from client.Reader, group *v1alpha1
 	defer a.mu.Unlock()
 	switch {
 	case apierrors.IsNotFound(err) && ok:
-		// A Secret that somebody deletes changes nothing on the servers: without it nobody could fail over any more.
+		// Deleting a Secret changes nothing on the servers, but without its content no failover would be possible any more.
 		if !have.missing {
 			log.FromContext(ctx).Error(err, "a Secret of the group is gone: what was read of it before is used until the operator restarts; restore it",
 				"namespace", at.group.Namespace, "group", at.group.Name, "secret", name.Name)
@@ -314,7 +314,7 @@ func (a *Access) secret(ctx context.Context, from client.Reader, group *v1alpha1
 		a.read[at] = have
 		return out, nil
 	case err != nil && ok:
-		// What was right a moment ago is better than no connection: if it is wrong now, the server refuses it.
+		// The last known content is better than no connection: if it is wrong now, the server refuses it.
 		return out, nil
 	case err != nil:
 		return nil, err

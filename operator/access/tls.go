@@ -27,7 +27,7 @@ var (
 	ErrTLSNames    = errors.New("the certificate does not name every site")
 )
 
-// ClientTLS connects to a server only if its certificate is signed by the Secret's authority and names the server.
+// ClientTLS returns settings that accept a server only if the Secret's authority signed its certificate and the certificate names it.
 func ClientTLS(secret *corev1.Secret, serverName string) (*tls.Config, error) {
 	roots, err := rootsOf(secret)
 	if err != nil {
@@ -45,7 +45,7 @@ func rootsOf(secret *corev1.Secret) (*x509.CertPool, error) {
 }
 
 // CheckTLS says whether the sites can run with a TLS Secret: key and certificate belong together, the authority has
-// signed it, it is valid now and carries every name.
+// signed the certificate, and it is valid now and has every name.
 func CheckTLS(secret *corev1.Secret, names []string, now time.Time) error {
 	for _, key := range []string{keyCA, keyCert, keyKey} {
 		if len(secret.Data[key]) == 0 {
@@ -62,7 +62,7 @@ func CheckTLS(secret *corev1.Secret, names []string, now time.Time) error {
 	}
 	between := x509.NewCertPool()
 	for _, c := range chain.Read(secret.Data[keyCert]) {
-		between.AddCert(c) // the chain may hold what no check needs; what is needed and missing shows in Verify
+		between.AddCert(c) // the chain may hold more than needed; Verify finds what is missing
 	}
 	options := x509.VerifyOptions{
 		Roots: roots, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
@@ -78,7 +78,7 @@ func CheckTLS(secret *corev1.Secret, names []string, now time.Time) error {
 	return nil
 }
 
-// timeless is an error of a verification without the time of now, which would make it another trouble with every look.
+// timeless returns a verification error without the present time, which would make it a new error at every look.
 func timeless(err error) error {
 	invalid, is := errors.AsType[x509.CertificateInvalidError](err)
 	if !is || invalid.Reason != x509.Expired || invalid.Cert == nil {

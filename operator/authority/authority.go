@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package authority holds what the operator says of who may write: the statement of a group that stands, when each site
-// was answered, and whether this process stood still. It is pure, so that the simulation drives it as the poll loop does:
-// time and the signature come in as arguments. It locks itself.
+// Package authority holds what the operator says about who may write: the present statement of a group, when each site
+// was answered, and whether this process was stopped. It is pure, so that the simulation drives it as the poll loop does:
+// time and the signature come in as arguments. It does its own locking.
 package authority
 
 import (
@@ -14,24 +14,24 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// releaseValidity is how long after the loop last looked its word still permits a site to open: longer than a pass whose
-// calls to the API server time out.
+// releaseValidity is how long after the loop's last look its statement still permits a site to open: longer than a pass
+// whose calls to the API server time out.
 const releaseValidity = 8 * time.Second
 
-// Authority is the statement of one group that stands, and when each site was answered.
+// Authority is the present statement of one group, and when each site was answered.
 type Authority struct {
 	mu     sync.Mutex
 	signer Signer
 	now    wire.Statement
-	// stated is when the loop last stood by that statement.
+	// stated is when the loop last confirmed that statement.
 	stated time.Time
 	pushed pushed
 	// sites are the names in the group's spec.
 	sites map[string]bool
-	// pods holds, for each site, the UID of the pod that the last poll took for the site's.
+	// pods has, for each site, the UID of the pod that the last poll took for the site's.
 	pods map[string]string
 
-	// last is when a site was last answered under the present epoch; below, under any older one; permitted, with a
+	// last is when a site was last answered under the present epoch, below under any older one, and permitted with a
 	// statement on which it may open.
 	last, below, permitted map[string]time.Time
 }
@@ -39,13 +39,13 @@ type Authority struct {
 // Signer signs with the group's key.
 type Signer func(wire.Statement) (wire.Signed, error)
 
-// New makes an authority that has nothing to say yet.
+// New makes an Authority that has no statement yet.
 func New() *Authority {
 	return &Authority{last: map[string]time.Time{}, below: map[string]time.Time{}, permitted: map[string]time.Time{}}
 }
 
-// Set replaces the statement. It never goes back to a lower epoch, as after a restore of status: the statement stays then, and
-// permits nobody to open any more, since the loop does not stand by it and looks at pods for another one (simulation, seed 11907).
+// Set replaces the statement. It never goes back to a lower epoch, as after a restore of status: then the old statement stays, and
+// permits no site to open any more, since the loop does not confirm it and looks at pods for another one (simulation, seed 11907).
 func (a *Authority) Set(s wire.Statement, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -64,7 +64,7 @@ func (a *Authority) Set(s wire.Statement, now time.Time) {
 	a.now, a.stated = s, now
 }
 
-// SetSigner says how to sign. Without a signer nobody is answered.
+// SetSigner sets how to sign. Without a signer no site gets an answer.
 func (a *Authority) SetSigner(signer Signer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -81,30 +81,30 @@ func (a *Authority) SetSites(names []string) {
 	}
 }
 
-// SetPods says which pod the last poll took for each site's. Nobody but it is let open.
+// SetPods sets which pod the last poll took for each site's. No other pod of the site may open.
 func (a *Authority) SetPods(uids map[string]string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.pods = uids
 }
 
-// HasSigner is true once it is known how to sign.
+// HasSigner is true once there is a signer.
 func (a *Authority) HasSigner() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.signer != nil
 }
 
-// Statement is the one that stands; its epoch is 0 before the first.
+// Statement returns the present statement; its epoch is 0 before the first.
 func (a *Authority) Statement() wire.Statement {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.now
 }
 
-// Answer signs for an asker. What is answered without a nonce renews no lease and opens nothing (a sidecar accepts only
-// its own), so it is not remembered: a curious person must not delay a failover. An asker that does not name a site of
-// the group may be any of them, so its time, kept under "", counts for all.
+// Answer signs for an asker. An answer without a nonce renews no lease and opens nothing (a sidecar accepts only its
+// own nonce), so it is not remembered: a curious person must not delay a failover. An asker that names no site of the
+// group may be any site, so its time, kept under "", counts for all.
 func (a *Authority) Answer(q wire.Ask, now time.Time) (wire.Signed, error) {
 	site, nonce := q.Site, q.Nonce
 	a.mu.Lock()
@@ -120,8 +120,8 @@ func (a *Authority) Answer(q wire.Ask, now time.Time) (wire.Signed, error) {
 	}
 	a.last[site] = now
 	if stale, stranger := now.Sub(a.stated) > releaseValidity, q.Pod != "" && q.Pod != a.pods[q.Site]; stale || stranger {
-		// The loop has not looked for a while, or not at this pod: one that was deleted by force and still runs, or one that
-		// came up since. What was said permits nobody to open then (I3). Who is open stays open.
+		// The loop has not looked for a while, or not at this pod, which was deleted by force and still runs, or came up
+		// since. Then the statement permits no site to open (I3). An open site stays open.
 		s := a.now
 		s.Hold, s.Nonce, s.IssuedAt = true, nonce, now.UTC()
 		return a.signer(s)
@@ -147,18 +147,18 @@ func (a *Authority) Renewed(sites []string) map[string]time.Time {
 	return below
 }
 
-// pushFor is for how long what was signed for a push is pushed again while it is still so: nothing is decided by when it was
-// issued, and a signature costs as much as half a query.
+// pushFor is how long a signed push is reused while its statement is unchanged: no decision depends on when it was issued,
+// and a signature costs as much as half a query.
 const pushFor = 10 * time.Second
 
-// pushed is what was last signed for a push.
+// pushed is the statement that was last signed for a push.
 type pushed struct {
 	of     wire.Statement
 	signed wire.Signed
 	at     time.Time
 }
 
-// Sign signs for a push. A push renews no lease and opens nothing, so whom it reaches is not remembered.
+// Sign signs for a push. A push renews no lease and opens nothing, so its receivers are not remembered.
 func (a *Authority) Sign(now time.Time) (wire.Signed, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -176,7 +176,7 @@ func (a *Authority) Sign(now time.Time) (wire.Signed, error) {
 	return signed, nil
 }
 
-// signLocked signs the statement as it stands.
+// signLocked signs the present statement.
 func (a *Authority) signLocked(nonce string, now time.Time) (wire.Signed, error) {
 	s := a.now
 	s.Nonce, s.IssuedAt = nonce, now.UTC()

@@ -8,24 +8,24 @@ import (
 )
 
 const (
-	// BeatEvery is how often a process that runs says so.
+	// BeatEvery is how often a running process beats.
 	BeatEvery = time.Second
-	// frozenAfter is shorter than the time in which another operator could have become the leader.
+	// frozenAfter is shorter than the time that another operator needs to become the leader.
 	frozenAfter = 8 * time.Second
-	// thawing is how long a process that was frozen answers nobody: longer than the leader election takes to notice that
+	// thawing is how long a process that was frozen answers no site: longer than the leader election takes to notice that
 	// the Lease is lost, and to end this process.
 	thawing = 12 * time.Second
 )
 
-// Pulse notices that this process was stopped for a while (SIGSTOP, a starved machine). When it goes on, another operator
-// may lead and have begun a failover: what this one knows must not be told any more, not even once (I4).
+// Pulse notices that this process was stopped for a while (SIGSTOP, a starved machine). When it continues, another
+// operator may lead and have begun a failover: this one must not pass on what it knows any more, not even once (I4).
 type Pulse struct {
 	mu     sync.Mutex
 	last   time.Time
 	thawed time.Time
 }
 
-// Beat tells that this process runs.
+// Beat notes that this process runs.
 func (p *Pulse) Beat(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -35,17 +35,17 @@ func (p *Pulse) Beat(now time.Time) {
 	p.last = now
 }
 
-// ThawedAt is when this process last went on after it had stood still; zero if it never did.
+// ThawedAt is when this process last continued after it was stopped; zero if it never was.
 func (p *Pulse) ThawedAt(now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.last.IsZero() && now.Sub(p.last) > frozenAfter {
-		return now // it goes on right now, and the heart has not beaten yet
+		return now // it continues right now, before the first beat
 	}
 	return p.thawed
 }
 
-// Steady is true if this process was not stopped lately.
+// Steady is true if this process was not stopped recently.
 func (p *Pulse) Steady(now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// maxTries is how often the rotation of one site is begun: each costs the site two new pods.
+	// maxTries is how often the rotation of one site may begin: each try costs the site two new pods.
 	maxTries = 5
-	// maxMoves is how often the role is moved: each costs the clients a pause.
+	// maxMoves is how often the role may move: each move costs the clients a pause.
 	maxMoves = 3
-	// askAgain is when a planned failover is asked for again that was refused or reverted.
+	// askAgain is how long the campaign waits before it asks again for a planned failover that was refused or reverted.
 	askAgain = 30 * time.Second
-	// maxMessage is what the API allows.
+	// maxMessage is the longest message that the API allows.
 	maxMessage = 1024
 	maxReason  = 64
 )
 
-// Decision is what comes next.
+// Decision says what comes next.
 type Decision struct {
-	// Status is to be persisted before anything is done.
+	// Status must be persisted before anything is done.
 	Status *v1alpha1.CampaignStatus
-	// Rotate is the site whose rotation is ordered now, as a person orders that of a single site; empty if none is. ID is that order's.
+	// Rotate is the site whose rotation is ordered now, as a person orders that of a single site; empty if none is. ID is the id of that order.
 	Rotate, ID string
 	Effects    []Effect
 }
@@ -45,7 +45,7 @@ func Decide(g Group) Decision {
 	case !g.Asked:
 		return g.rest(c)
 	case c != nil && g.asksFor(c):
-		// An operator ended between the outcome and its answer.
+		// An operator ended after it noted the outcome and before it answered.
 		d := g.rest(c)
 		d.Effects = append(d.Effects, answerOf(c))
 		return d
@@ -53,12 +53,12 @@ func Decide(g Group) Decision {
 	return g.begin(c)
 }
 
-// asksFor is true if the request that stands is the one that a campaign carries out.
+// asksFor is true if the open request is the one that a campaign carries out.
 func (g Group) asksFor(c *v1alpha1.CampaignStatus) bool {
 	return g.Asked && g.ID == c.Request && g.Value == c.Order
 }
 
-// rest is what is left to be done once there is no campaign. A move that was not begun must not come when nobody expects it any more.
+// rest is what is left to do once a campaign is over. A move that has not begun must not come later, when no one expects it.
 func (g Group) rest(c *v1alpha1.CampaignStatus) Decision {
 	d := Decision{Status: c}
 	if c != nil && g.Move.Stands {
@@ -100,7 +100,7 @@ func (g Group) begin(was *v1alpha1.CampaignStatus) Decision {
 	return d
 }
 
-// impossible says what keeps an order from ever being carried out.
+// impossible says why an order can never be carried out.
 func (g Group) impossible(order v1alpha1.CampaignOrder) (reason, why string) {
 	switch to := order.To; {
 	case order.Replicas:
@@ -123,14 +123,14 @@ func scopeWords(order v1alpha1.CampaignOrder) string {
 	return "all sites"
 }
 
-// refuse answers a request that nothing is done for.
+// refuse answers a request for which nothing is done.
 func (g Group) refuse(was *v1alpha1.CampaignStatus, reason, why string) Decision {
 	d := g.rest(was)
 	d.Effects = append(d.Effects, Answer{v1alpha1.RequestRefused, reason, why}, Say{EventRefused, "The rotation of all sites was refused: " + why})
 	return d
 }
 
-// Refuse is the decision for a request of a group that has no keyrings.
+// Refuse returns the decision on a request of a group that has no keyrings.
 func Refuse(g Group, reason, why string) Decision { return g.refuse(nil, reason, why) }
 
 // end notes the outcome.
@@ -164,7 +164,7 @@ func answerOf(c *v1alpha1.CampaignStatus) Answer {
 	return Answer{v1alpha1.RequestFailed, c.Reason, c.Message}
 }
 
-// look notes which sites are done. One that left the specification is not waited for.
+// look notes which sites are done. The campaign does not wait for a site that left the specification.
 func (g Group) look(c *v1alpha1.CampaignStatus) {
 	c.Sites = slices.DeleteFunc(c.Sites, func(s v1alpha1.CampaignSite) bool {
 		_, stays := g.site(s.Name)

@@ -8,7 +8,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// Effect is something that has to be done once the status is persisted. Each may be done again.
+// Effect is something to do once the status is persisted. Each may be done again.
 //
 //sumtype:decl
 type Effect interface {
@@ -18,16 +18,16 @@ type Effect interface {
 
 // The effects.
 type (
-	// AskMove asks for a planned failover, unless one is asked for already.
+	// AskMove asks for a planned failover, unless one is already requested.
 	AskMove struct{ To, ID string }
-	// TakeBack takes a planned failover off that a campaign asked for which has ended.
+	// TakeBack withdraws a planned failover that was requested by a campaign which has ended.
 	TakeBack struct{ ID string }
 	// Answer answers the request that asked for the campaign.
 	Answer struct {
 		Outcome         v1alpha1.RequestOutcome
 		Reason, Message string
 	}
-	// Say tells that something happened.
+	// Say reports that something happened.
 	Say struct {
 		What Event
 		Text string
@@ -46,7 +46,7 @@ func (e Answer) String() string {
 }
 func (e Say) String() string { return fmt.Sprintf("say %s: %s", e.What, e.Text) }
 
-// Event is what an event is about.
+// Event names what an event is about.
 type Event string
 
 // The events of a campaign.

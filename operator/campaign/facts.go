@@ -9,50 +9,50 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// Group is what a decision stands on.
+// Group holds the facts that a decision rests on.
 type Group struct {
 	Now time.Time
-	// Fresh is an id that nothing had before.
+	// Fresh is an id that was never used before.
 	Fresh string
-	// Status is what was persisted of the campaign; nil if there was none.
+	// Status is the persisted status of the campaign; nil if there was none.
 	Status *v1alpha1.CampaignStatus
 
-	// Asked is true if the annotation rotate-keyring asks for a campaign and was not answered yet; Value and ID are its own.
+	// Asked is true if the annotation rotate-keyring asks for a campaign and is not answered yet; Value and ID are those of the annotation.
 	Asked     bool
 	Value, ID string
 
-	// Known is false as long as the poll loop has seen nothing, or something else than status says.
+	// Known is false while the poll loop has seen nothing yet, or sees something else than status says.
 	Known bool
 	// Paused is true while a person keeps the operator from replacing pods.
 	Paused bool
 	Active string
-	// RoleMoving says why the active site changes, Other what else was asked for and is not answered, Update which pod is being
-	// replaced. Each is empty if nothing is so. The planned failover of the campaign is in Move alone.
+	// RoleMoving says why the active site changes, Other which other request is not answered, Update which pod is being
+	// replaced. Each is empty if that is not the case. The campaign's own planned failover is in Move alone.
 	RoleMoving, Other, Update string
-	// Forecast is the site that would take over by itself.
+	// Forecast is the site that would take over if the active one were lost.
 	Forecast string
 	Move     Move
 	// Sites come in the order of the specification.
 	Sites []Site
 }
 
-// Move is what became of the planned failover with the id Status.StepID.
+// Move says how the planned failover with the id Status.StepID went.
 type Move struct {
-	// Stands is true while it is on the group and not answered.
+	// Stands is true while the request is on the group and not answered.
 	Stands bool
-	// Answer is the answer to it; nil if there is none.
+	// Answer is the answer to the request; nil if there is none.
 	Answer *v1alpha1.LastRequest
-	// Words say how far it is.
+	// Words say how far the planned failover is.
 	Words string
 }
 
 // Site is one site as it is now.
 type Site struct {
 	Name string
-	// Candidate is true if the role may move to it, Ready if it is a replica that does its part.
+	// Candidate is true if the role may move to it, Ready if it is a healthy replica.
 	Candidate, Ready bool
 	Keyring          v1alpha1.SiteKeyringStatus
-	// Reason and Why say why its rotation would be refused now; empty if it would not be.
+	// Reason and Why say why its rotation would be refused now; both are empty if it would not be.
 	Reason, Why string
 }
 
@@ -67,8 +67,8 @@ func (g Group) site(name string) (Site, bool) {
 	return g.Sites[i], true
 }
 
-// target is the site that the role is to move to: the one that was asked for, else the one that would take over by itself, else
-// the first that does its part; empty if there is none.
+// target is the site to which the role should move: the requested one, else the one that would take over if the active one were
+// lost, else the first candidate, a healthy one before others; empty if there is none.
 func (g Group) target(wanted string) string {
 	to := ""
 	for _, s := range g.Sites {

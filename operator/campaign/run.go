@@ -12,7 +12,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// run goes on with a campaign: first with what is at hand, then with what is next.
+// run continues a campaign: first with what is under way, then with what is next.
 func (g Group) run(c *v1alpha1.CampaignStatus) Decision {
 	g.look(c)
 	if c.Step == v1alpha1.CampaignMoving {
@@ -29,8 +29,8 @@ func (g Group) run(c *v1alpha1.CampaignStatus) Decision {
 	return g.next(c)
 }
 
-// atHand is the site whose rotation is under way; empty if none is. It stays ordered until it is over, also while nothing is known
-// and where the site became the active one: without an order it would be taken back.
+// atHand is the site whose rotation is under way; empty if none is. The rotation stays ordered until it is over, even while
+// nothing is known or if the site became the active one: without an order it would be withdrawn.
 func (g Group) atHand(c *v1alpha1.CampaignStatus) string {
 	if s, is := g.site(c.Site); is && s.rotating() {
 		return s.Name
@@ -43,7 +43,7 @@ func (g Group) atHand(c *v1alpha1.CampaignStatus) string {
 	return ""
 }
 
-// moving looks after the planned failover that was asked for; waits is true while there is nothing else to be done.
+// moving follows the planned failover that the campaign asked for; waits is true while there is nothing else to do.
 func (g Group) moving(c *v1alpha1.CampaignStatus) (d Decision, waits bool) {
 	d.Status = c
 	switch a := g.Move.Answer; {
@@ -92,7 +92,7 @@ func (g Group) next(c *v1alpha1.CampaignStatus) Decision {
 	return g.rotate(c, site)
 }
 
-// inTheWay says what keeps every step from beginning; empty if nothing does. Each is looked at again by who carries the step out.
+// inTheWay says why no step may begin now; empty if one may. The code that carries out a step checks each of these again.
 func (g Group) inTheWay() (reason, why string) {
 	switch {
 	case g.Paused:
@@ -107,7 +107,7 @@ func (g Group) inTheWay() (reason, why string) {
 	return "", ""
 }
 
-// rotate orders the rotation of a replica, as soon as it would not be refused.
+// rotate orders the rotation of a replica as soon as it would not be refused.
 func (g Group) rotate(c *v1alpha1.CampaignStatus, site string) Decision {
 	s, _ := g.site(site)
 	i := slices.IndexFunc(c.Sites, func(s v1alpha1.CampaignSite) bool { return s.Name == site })
@@ -123,11 +123,11 @@ func (g Group) rotate(c *v1alpha1.CampaignStatus, site string) Decision {
 	return Decision{Status: c, Rotate: site, ID: c.StepID}
 }
 
-// move asks for the role to move, once all else is done: the active site is rotated when it is a replica.
+// move asks to move the role, once all else is done: the active site is rotated after it became a replica.
 func (g Group) move(c *v1alpha1.CampaignStatus, order v1alpha1.CampaignOrder) Decision {
 	wanted := order.To
 	if wanted == g.Active {
-		wanted = "" // it was there, and an emergency or a person moved the role to it meanwhile
+		wanted = "" // an emergency or a person moved the role to that site meanwhile
 	}
 	to := g.target(wanted)
 	target, _ := g.site(to)
@@ -152,14 +152,14 @@ func (g Group) move(c *v1alpha1.CampaignStatus, order v1alpha1.CampaignOrder) De
 	return Decision{Status: c, Effects: []Effect{AskMove{To: to, ID: c.StepID}}}
 }
 
-// step begins one.
+// step begins a step.
 func (g Group) step(c *v1alpha1.CampaignStatus, step v1alpha1.CampaignStep, site string) {
 	now := g.now()
 	c.Step, c.Site, c.StepID, c.Since = step, site, g.Fresh, &now
 	c.Asked, c.RetryAt, c.Reason, c.Message = false, nil, "", ""
 }
 
-// wait says what is waited for.
+// wait notes what the campaign waits for.
 func (g Group) wait(c *v1alpha1.CampaignStatus, site, reason, why string) Decision {
 	reason = cut(reason, maxReason)
 	if c.Step != v1alpha1.CampaignWaiting || c.Site != site || c.Reason != reason {

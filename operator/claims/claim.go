@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package claims decides which of several releases of the operator operates a group. Each release leads by a Lease of its own, so
-// nothing else keeps two whose watches overlap from signing for the same group. It is pure: what was seen of Leases, and when,
-// comes as arguments.
+// Package claims decides which of several releases of the operator operates a group. Each release has its own leader-election
+// Lease, so nothing else keeps two releases with overlapping watches from signing for the same group. It is pure: what was seen
+// of Leases, and when, comes in as arguments.
 package claims
 
 import (
@@ -12,31 +12,31 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// Lease is what the API server says of a leader-election Lease, just now. The zero value is one that is not there.
+// Lease is what the API server now says of a leader-election Lease. The zero value is one that does not exist.
 type Lease struct {
-	// Holder is empty for one that was released.
+	// Holder is empty for a released Lease.
 	Holder string
-	// Renewed is the renewTime as it stands there. It is compared with itself only: the clock that wrote it is another one.
+	// Renewed is the renewTime as written. It is compared only with earlier values of itself: another clock wrote it.
 	Renewed string
 	// Duration is how long a holder leads without renewing it.
 	Duration time.Duration
 }
 
-// Seen is what this process has seen of a Lease. The zero value is nothing.
+// Seen is what this process has seen of a Lease. The zero value means nothing seen.
 type Seen struct {
 	Lease Lease
-	// Since is when this process first saw it as it is now, on the process's own clock; zero if it never looked.
+	// Since is when this process first saw the Lease's present content, on the process's own clock; zero if it never looked.
 	Since time.Time
-	// Renewals counts how often it was seen renewed.
+	// Renewals counts how often the Lease was seen renewed.
 	Renewals int
 }
 
-// Patience is for how long a Lease must not have been renewed before its holder counts as gone, beyond the time that it says
-// itself. A release that is updated in place is away for the pull of an image; its groups stay with it.
+// Patience is how long, beyond its own duration, a Lease must be seen unrenewed before its holder counts as gone. A release
+// that is updated in place is away while it pulls an image; its groups stay with it.
 const Patience = 45 * time.Second
 
-// minDuration stands for the duration of a Lease that does not say, such as one that was deleted or released: its holder may be
-// about to make it anew.
+// minDuration is the least duration that counts for a Lease, also for one without any because it was deleted or released: its
+// holder may be about to make it again.
 const minDuration = 15 * time.Second
 
 // Look folds a look at the Lease into what was seen.
@@ -51,16 +51,16 @@ func (s Seen) Look(now Lease, at time.Time) Seen {
 	return next
 }
 
-// StaleAt is when the holder of the Lease counts as gone, if nothing more is seen of it. A look that shows nothing new proves that
-// it was not renewed since the first one like it.
+// StaleAt is when the holder of the Lease counts as gone, unless a look shows a change. A look that shows no change proves that
+// the Lease was not renewed since the first look with this content.
 func (s Seen) StaleAt() time.Time {
 	return s.Since.Add(max(s.Lease.Duration, minDuration) + Patience)
 }
 
-// fresh is true while somebody may lead by the Lease. Of one that was never looked at nothing is known.
+// fresh is true while a holder may lead by the Lease, and for a Lease that this process never looked at, since nothing is known of it.
 func (s Seen) fresh(now time.Time) bool { return s.Since.IsZero() || now.Before(s.StaleAt()) }
 
-// leads is true if somebody was seen to lead by the Lease.
+// leads is true if a holder was seen to lead by the Lease.
 func (s Seen) leads(now time.Time) bool {
 	return s.fresh(now) && s.Lease.Holder != "" && s.Renewals > 0
 }
@@ -70,30 +70,30 @@ type Verdict int
 
 // What a release does with a group.
 const (
-	// Leave: not its group. It neither signs, nor pushes, nor converges anything.
+	// Leave: not its group. It signs, pushes and converges nothing.
 	Leave Verdict = iota
 	// Operate: its group.
 	Operate
-	// Take: nobody operates it; it claims it, and operates it once that is durable.
+	// Take: no release operates the group; it claims the group, and operates it once the claim is durable.
 	Take
-	// HandOver: it ends what it does for the group, and then claims it for the release that a person named.
+	// HandOver: it ends its work for the group, and then claims the group for the release that a person named.
 	HandOver
 )
 
 // Question is what a decision rests on.
 type Question struct {
-	// Own is the Lease by which this process leads, as namespace/name; empty without leader election.
+	// Own is the Lease with which this process leads, as namespace/name; empty without leader election.
 	Own string
-	// Claim is the group's, read from the API server; nil if there is none.
+	// Claim is the group's claim, read from the API server; nil if there is none.
 	Claim *v1alpha1.GroupClaim
 	// Wanted is the Lease of the release that a person wants to operate the group; empty for any.
 	Wanted string
-	// Holder is what was seen of the Lease that the claim names, Heir of the wanted one.
+	// Holder is what was seen of the Lease that the claim names, Heir what was seen of the wanted one.
 	Holder, Heir Seen
 	Now          time.Time
 }
 
-// Decide says what to do with a group, and why if it is left alone or a wish is not granted.
+// Decide says what to do with a group, and why if the group is left alone or a person's wish is not granted.
 func Decide(q Question) (Verdict, string) {
 	holder := ""
 	if q.Claim != nil {
@@ -105,17 +105,17 @@ func Decide(q Question) (Verdict, string) {
 		return Operate, ""
 	case holder != "" && holder == q.Own:
 		if !q.Heir.leads(q.Now) {
-			// Given to somebody who is not there, it would be operated by nobody.
+			// If the other release does not run, no operator would operate the group.
 			return Operate, fmt.Sprintf("the group is to be operated under Lease %s, and no operator is seen to lead by it", q.Wanted)
 		}
 		return HandOver, ""
 	case holder != "" && q.Holder.fresh(q.Now):
-		// Its holder may sign, and what it answers is not known here: two would count the lease of a site from different answers.
+		// Its holder may sign, and its answers are not known here: two operators would count a site's lease from different answers.
 		return Leave, fmt.Sprintf("it is operated under Lease %s, by %s", holder, q.Claim.Holder)
 	case elsewhere:
 		return Leave, fmt.Sprintf("it is to be operated under Lease %s", q.Wanted)
 	case q.Own == "":
-		return Operate, "" // without a Lease there is nothing by which others could see that a claim stands
+		return Operate, "" // without a Lease, other releases could not see whether a claim is still held
 	}
 	return Take, ""
 }

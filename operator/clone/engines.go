@@ -9,8 +9,8 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
-// rowsLost says which rows of a donor a clone would not bring, and what to do about it; empty if there are none, or nothing is known
-// of any: a sidecar of an older version does not look.
+// rowsLost says which rows of a donor a clone would not copy, and what to do about it; empty if there are none, or none are known: a
+// sidecar of an older version does not look for them.
 func rowsLost(donor string, g scope.GroupFacts) string {
 	found := g.Sites[donor].Engines
 	if found == nil || found.WithRows == 0 {
@@ -21,7 +21,7 @@ func rowsLost(donor string, g scope.GroupFacts) string {
 		"and ALTER TABLE each ... ENGINE=InnoDB there", donor, found.WithRows)
 }
 
-// losesRows says why no clone from a donor may begin now; empty if it may, or a person has given the rows up (I14).
+// losesRows says why no clone from a donor may begin now; empty if it may, or if a person has given up the rows (I14).
 func (p *provisioner) losesRows(t task, source string) string {
 	if t.order.given() && strings.HasSuffix(t.order.value, confirmed) {
 		return ""

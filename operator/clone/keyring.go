@@ -7,8 +7,8 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
-// sealedStill says why a clone into an encrypted site has to wait: it writes the keyring, which must be unsealed, and status
-// must say so; empty if it may begin.
+// sealedStill says why a clone into an encrypted site must wait; empty if it may begin. A clone writes the keyring, so the
+// keyring must be unsealed, and status must say so.
 func (p *provisioner) sealedStill(t task) string {
 	if !scope.Encrypted(t.group) {
 		return ""
@@ -36,7 +36,7 @@ func (p *provisioner) donorWaits(t task, source string) string {
 	})
 }
 
-// CloneWish says whether the site's data is about to be replaced. What is not persisted does not count (I15).
+// CloneWish says whether the site's data is about to be replaced. Facts that are not persisted do not count (I15).
 func (r *Clones) CloneWish(s *scope.Scope, name string) keyring.Clone {
 	if s.Provisioned[name] || name == s.ActiveSite() {
 		return keyring.CloneNone

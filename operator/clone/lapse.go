@@ -9,9 +9,9 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
-// lapsed says why an order no longer stands when its turn comes, empty if it does. It may have waited for hours, behind
-// another clone for example, and what it was accepted on may be over. Once a clone has begun the site's data is gone, and
-// the order stands whatever happens (I14).
+// lapsed says why an order is no longer valid when its turn comes; empty if it is. The order may have waited for hours,
+// for example behind another clone, and the facts on which it was accepted may have changed. Once a clone has begun the
+// site's data is gone, and the order stays valid whatever happens (I14).
 func (p *provisioner) lapsed(t task, g scope.GroupFacts, last mysql.CloneStatus) string {
 	o, site := t.order, t.key.Site
 	switch {
@@ -20,7 +20,7 @@ func (p *provisioner) lapsed(t task, g scope.GroupFacts, last mysql.CloneStatus)
 	case p.withdrawn.has(t.key, o):
 		return "it was withdrawn before its clone began: the annotation was taken off"
 	case o.from != "" && o.from != g.ActiveSite:
-		// What the new active site lacks, because an emergency failover lost it, may be on this site alone.
+		// Transactions that an emergency failover lost, and that the new active site lacks, may be on this site alone.
 		return fmt.Sprintf("the active site was %s when it was ordered, and is %s now: order it again if its data may still go", o.from, g.ActiveSite)
 	case !o.discards() && g.Sites[site].Following && !p.otherCopy(t, g):
 		return fmt.Sprintf("%s is by now the only healthy copy beside the active site: wait until another site replicates, or order %s%s",

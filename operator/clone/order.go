@@ -11,25 +11,25 @@ import (
 )
 
 const (
-	// confirmed ends the value of the annotation reclone-site that lets data be thrown away.
+	// confirmed ends a value of the annotation reclone-site that lets the operator throw data away.
 	confirmed = ":confirm"
-	// orderOfPolicy is the order of spec.failover.onDivergence: Reclone. No site can be called so.
+	// orderOfPolicy is the order that spec.failover.onDivergence: Reclone gives. No site can have this name.
 	orderOfPolicy = "onDivergence"
 )
 
-// order is somebody's word that the data of a site may be replaced although it is whole, or thrown away. It is in
+// order permits the operator to replace the data of a site although it is whole, or to throw it away. It is in
 // status.sites[].clone.order before anything is done under it. The zero value is no order.
 type order struct {
 	value string
-	// from is the active site whose data was to replace the site's when the order was accepted; empty if that is not known.
+	// from is the active site whose data should replace the site's when the order was accepted; empty if not known.
 	from string
-	// begun is true once a clone under it is known to have begun, over once it was carried out.
+	// begun is true once a clone under the order is known to have begun, over once the order was carried out.
 	begun, over bool
-	// acceptedAt is when it was accepted; zero if that is not known.
+	// acceptedAt is when the order was accepted; zero if not known.
 	acceptedAt time.Time
 }
 
-// standing is the order that status holds for a site.
+// standing is the order that status has for a site.
 func standing(clone *v1alpha1.CloneProgress) order {
 	if clone == nil {
 		return order{}
@@ -41,18 +41,18 @@ func standing(clone *v1alpha1.CloneProgress) order {
 	return o
 }
 
-// given is true while the order is to be carried out.
+// given is true while the order must still be carried out.
 func (o order) given() bool { return o.value != "" && !o.over }
 
-// discards is true if the order lets data be thrown away that nobody else has.
+// discards is true if the order lets the operator throw away data that no other site has.
 func (o order) discards() bool {
 	return o.value == orderOfPolicy || strings.HasSuffix(o.value, confirmed)
 }
 
-// carriedOutBy is true if a clone that a server tells of was made under the order. A short one may be over before status
-// says that it has begun, and the operator may die in that moment: it must not be made once more for that. Two clocks are
-// compared; that a clone of before the order passes for its own takes a difference of more than the time in between, and
-// then the site is judged by what it has.
+// carriedOutBy is true if a clone that a server reports was made under the order. A short clone may be over before status
+// says that it has begun, and the operator may die in that moment: that must not cause a second clone. It compares two
+// clocks: if they differ by more than the time between an earlier clone and the order, that clone passes for the order's,
+// and the site is judged by the data that it has.
 func (o order) carriedOutBy(last mysql.CloneStatus) bool {
 	return last.State == cloneCompleted && (o.begun || !o.acceptedAt.IsZero() && last.BeganAt.After(o.acceptedAt))
 }
@@ -62,7 +62,7 @@ func (o order) carriedOut() order {
 	return o
 }
 
-// why is the reason of a clone under the order.
+// why is the reason for a clone under the order.
 func (o order) why() string {
 	if o.value == orderOfPolicy {
 		return "it has diverged, and spec.failover.onDivergence is Reclone"

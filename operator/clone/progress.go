@@ -14,25 +14,25 @@ import (
 )
 
 const (
-	// progressStep, in percent, keeps writes of the status rare too.
+	// progressStep is the step, in percent, in which progress is shown; it keeps writes of status rare.
 	progressStep = 5
-	// etaStep is what the rest of a clone is rounded up to, in seconds.
+	// etaStep is the unit, in seconds, to which the remaining time is rounded up.
 	etaStep = 10
 )
 
-// copyStages are the stages whose bytes are estimated.
+// copyStages are the stages for which MySQL estimates the bytes.
 var copyStages = []string{"FILE COPY", "PAGE COPY", "REDO COPY"}
 
-// pace tells from two sights of a clone how long the rest takes.
+// pace estimates from two looks at a clone how long the rest takes.
 type pace struct {
 	source string
 	began  time.Time
-	// from is how much had arrived when it was looked at first, at since.
+	// from is how many bytes had arrived at the first look, which was at since.
 	from  int64
 	since time.Time
 }
 
-// progress is how far a clone has come.
+// progress says how far a clone is.
 func (p *pace) progress(last mysql.CloneStatus, now time.Time) v1alpha1.CloneProgress {
 	out := v1alpha1.CloneProgress{Source: p.source, StartedAt: &metav1.Time{Time: p.began.UTC().Truncate(time.Second)}}
 	var estimate, data int64
@@ -52,7 +52,7 @@ func (p *pace) progress(last mysql.CloneStatus, now time.Time) v1alpha1.ClonePro
 		p.from, p.since = data, now
 		return out
 	}
-	// Later stages have no estimate: what they take is not told rather than told wrongly.
+	// Later stages have no estimate: better no remaining time than a wrong one.
 	if rate := float64(data-p.from) / now.Sub(p.since).Seconds(); rate > 0 && data < estimate {
 		eta := int64(math.Ceil(float64(estimate-data)/rate/etaStep)) * etaStep
 		out.ETASeconds = &eta

@@ -18,10 +18,10 @@ const (
 )
 
 // examine decides what to do with a site. The site was read before the active site, so that a transaction that the
-// active site lacks is really missing there. A clone destroys the site's data, therefore every answer that leads to
-// one comes after the guard that the active site holds all of it, or that somebody said that it may be thrown away.
+// active site lacks is really missing there. A clone destroys the site's data, so every answer that leads to one comes
+// after the guard that the active site holds all of it, or that an order lets the operator throw it away.
 func examine(site, active mysql.Status, last mysql.CloneStatus, o order) (work.Verdict, string) {
-	// What was only retrieved counts as much as what was executed: with its source dead a relay log may be the only copy.
+	// Retrieved transactions count as much as executed ones: if the source is dead, a relay log may be the only copy.
 	holds := site.Executed.Union(site.Retrieved)
 	if o.carriedOutBy(last) {
 		o = o.carriedOut()
@@ -33,7 +33,7 @@ func examine(site, active mysql.Status, last mysql.CloneStatus, o order) (work.V
 		// Another site may be about to become active, and hold more or less than this one.
 		return work.VerdictWait, "the active site is not open"
 	case site.Writable():
-		// What is written there now would be lost or missed.
+		// Writes to it now would be lost or missed.
 		return work.VerdictWait, "the site is not fenced"
 	case underWay(last) || site.Cloning:
 		return work.VerdictWait, "a clone into the site is under way"
@@ -43,7 +43,7 @@ func examine(site, active mysql.Status, last mysql.CloneStatus, o order) (work.V
 		// A clone that ended half-way leaves a server that starts, with part of the data: its sets prove nothing.
 		return again(site, fmt.Sprintf("the last clone ended as %s (error %d)", last.State, last.ErrorNo))
 	case o.given() && !o.discards() && site.Executed.IsEmpty() && site.UserDatabases > 0:
-		// Nobody said that it may be thrown away.
+		// The order does not let the operator throw it away.
 		return work.VerdictRefuse, unknownData(site)
 	case o.given():
 		return again(site, o.why())
@@ -57,7 +57,7 @@ func examine(site, active mysql.Status, last mysql.CloneStatus, o order) (work.V
 	return work.VerdictClone, "the site is empty"
 }
 
-// unknownData says of a site's data that nobody knows where it comes from: it was written without transaction identifiers.
+// unknownData says that the origin of a site's data is unknown: it was written without transaction identifiers.
 func unknownData(site mysql.Status) string {
 	return fmt.Sprintf("the site has %d databases but no transactions", site.UserDatabases)
 }
@@ -67,7 +67,7 @@ func underWay(last mysql.CloneStatus) bool {
 	return last.State == cloneInProgress || last.State == cloneNotStarted
 }
 
-// again chooses how to clone: MySQL refuses a server with databases unless a window lifts super_read_only.
+// again chooses how to clone: MySQL refuses to clone over databases unless a window lifts super_read_only.
 func again(site mysql.Status, why string) (work.Verdict, string) {
 	if site.UserDatabases > 0 {
 		return work.VerdictReclone, why
@@ -75,17 +75,17 @@ func again(site mysql.Status, why string) (work.Verdict, string) {
 	return work.VerdictClone, why
 }
 
-// provisionable is true if the facts allow to look closer at a site that is not provisioned. A diverged site is left to
-// a person: the loop remembers what it has seen there, also when a look shows less.
+// provisionable is true if the facts allow a closer look at a site that is not provisioned. A diverged site is left to
+// a person: the loop remembers what it has seen there, even if a look shows less.
 func provisionable(site string, g scope.GroupFacts, o order) bool {
 	f := g.Sites[site]
 	return g.Open && site != g.ActiveSite && f.MysqlUp && !f.Writable && (!f.Diverged || o.discards()) && f.AdminAddr != "" &&
 		g.Sites[g.ActiveSite].AdminAddr != ""
 }
 
-// stranded is true if a provisioned site can never catch up by itself: the receiver has stopped with an error, and the
-// active site has purged what comes next. The active site must hold everything the site has, since it is about to be
-// cloned. If in doubt it is not stranded: then it only stays behind.
+// stranded is true if a provisioned site can never catch up: its receiver has stopped with an error, and the active
+// site has purged what comes next. The active site must hold everything that the site has, since a clone would follow.
+// In doubt the site is not stranded: then it only stays behind.
 func stranded(site string, g scope.GroupFacts) bool {
 	f, active := g.Sites[site], g.Sites[g.ActiveSite]
 	if !provisionable(site, g, order{}) || !active.MysqlUp || f.Following || f.IOErrno == 0 || f.Cloning {

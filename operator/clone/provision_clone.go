@@ -34,15 +34,15 @@ var (
 	eventSiteCloneFailed = events.Warning(v1alpha1.ReasonSiteCloneFailed, "Clone")
 )
 
-// donorPatience is how long the active site may not be seen open before a clone from it is given up. One that has died
-// ends the clone by itself.
+// donorPatience is how long the active site may not be seen open before a clone from it is given up. If the donor dies,
+// the clone ends anyway.
 const donorPatience = 30 * time.Second
 
-// errGaveUp is the answer of a server that refused a clone, or could not finish it.
+// errGaveUp means that the server refused a clone, or could not finish it.
 var errGaveUp = errors.New("the server gave the clone up")
 
-// clone replaces the site's data by the active site's. The site is held from before the first change until the
-// outcome is persisted.
+// clone replaces the site's data by the active site's. It holds the site from before the first change until the outcome
+// is persisted.
 func (p *provisioner) clone(ctx context.Context, t task, s sight) work.Outcome {
 	donor, err := p.reach.Access.Donor(ctx, t.group, s.source)
 	if err != nil {
@@ -55,7 +55,7 @@ func (p *provisioner) clone(ctx context.Context, t task, s sight) work.Outcome {
 	return p.settle(ctx, t, s, p.perform(ctx, t, s, donor))
 }
 
-// resume waits for a clone that somebody else began, such as the operator before a restart.
+// resume waits for a clone that this job did not begin, for example one from before a restart of the operator.
 func (p *provisioner) resume(ctx context.Context, t task, s sight) work.Outcome {
 	p.work.Hold(t.key)
 	if !s.site.SuperReadOnly {
@@ -65,8 +65,8 @@ func (p *provisioner) resume(ctx context.Context, t task, s sight) work.Outcome 
 	return p.settle(ctx, t, s, p.watch(ctx, t, s, watching{donor: donor}))
 }
 
-// siteOf is the site from which a clone that runs was begun. One from elsewhere is a person's own, and taken for one from
-// the active site: it is judged when it is over.
+// siteOf is the donor of a running clone. A clone from elsewhere is a person's own and is treated as one from the active
+// site: the result is judged when it is over.
 func (p *provisioner) siteOf(ctx context.Context, t task, s sight) string {
 	g, _ := p.reach.In(t.key.Group)
 	for _, site := range t.group.Spec.Sites {
@@ -79,13 +79,13 @@ func (p *provisioner) siteOf(ctx context.Context, t task, s sight) string {
 	return s.source
 }
 
-// watching is what is watched: the statement of the clone, unless it is somebody else's, and the donor.
+// watching is what watch follows: the statement of the clone, if this job began it, and the donor.
 type watching struct {
 	statement <-chan error
 	donor     donorWatch
 }
 
-// settle says what came of a clone.
+// settle reports the outcome of a clone.
 func (p *provisioner) settle(ctx context.Context, t task, s sight, err error) work.Outcome {
 	if err != nil {
 		log.FromContext(ctx).Error(err, "clone site", "namespace", t.group.Namespace, "group", t.group.Name, "site", t.key.Site)
@@ -99,14 +99,14 @@ func (p *provisioner) settle(ctx context.Context, t task, s sight, err error) wo
 	return p.afterClone(ctx, t)
 }
 
-// perform carries the clone out, inside a window if the site has databases.
+// perform runs the clone, inside a window if the site has databases.
 func (p *provisioner) perform(ctx context.Context, t task, s sight, donor mysql.Donor) error {
 	inWindow := s.verdict == work.VerdictReclone
 	if inWindow {
 		p.work.Window(t.key, true)
 		defer p.work.Window(t.key, false)
 		spec := t.group.Spec
-		// The sidecar fences a window that it has not heard of.
+		// The sidecar fences a window that it does not know of.
 		if err := work.Pause(ctx, spec.Failover.PollInterval.Duration+spec.Sidecar.PeerCheckInterval.Duration+work.WindowMargin); err != nil {
 			return err
 		}
@@ -129,8 +129,8 @@ func (p *provisioner) perform(ctx context.Context, t task, s sight, donor mysql.
 		if err != nil {
 			return p.close(ctx, s, inWindow, err)
 		}
-		// What is in its relay log is in the active site too, or was given up by whoever ordered the clone (examine). Done
-		// late: a poll that began before the site was held may have attached it meanwhile.
+		// The active site has what is in the relay log too, or the person who ordered the clone gave it up (examine). This
+		// comes late: a poll that began before the site was held may have attached it meanwhile.
 		if err := s.recipient.DropReplication(ctx); err != nil {
 			return p.close(ctx, s, inWindow, err)
 		}
@@ -138,12 +138,12 @@ func (p *provisioner) perform(ctx context.Context, t task, s sight, donor mysql.
 	statement := make(chan error, 1)
 	go func() { statement <- s.recipient.Clone(ctx, s.at(donor)) }()
 	err := p.watch(ctx, t, s, watching{statement: statement, donor: donorWatch{source: s.source}})
-	// A clone that runs ends in a restart, which closes the window; one that was refused does not.
+	// A clone that ran ends in a restart, which closes the window; a refused one does not.
 	return p.close(ctx, s, inWindow && errors.Is(err, errGaveUp), err)
 }
 
-// unchanged looks a last time: a window takes seconds to open, and a donor that has lost its data meanwhile, or is not open
-// any more, must not be cloned from, nor a site over that holds something new (I14; simulation, seeds 512 and 545).
+// unchanged looks a last time, since a window takes seconds to open: there must be no clone from a donor that has lost its
+// data meanwhile or is not open any more, nor over a site that has something new (I14; simulation, seeds 512 and 545).
 func (p *provisioner) unchanged(ctx context.Context, t task, s sight) error {
 	ctx, cancel := context.WithTimeout(ctx, work.LookTimeout)
 	defer cancel()
@@ -164,8 +164,8 @@ func (p *provisioner) unchanged(ctx context.Context, t task, s sight) error {
 	return nil
 }
 
-// at is the donor at the address where it was looked at, so that no other server answers under its name. MySQL takes no
-// IPv6 address here.
+// at returns the donor with the address that was examined, so that no other server answers under its name. MySQL
+// accepts no IPv6 address here.
 func (s sight) at(donor mysql.Donor) mysql.Donor {
 	host, _, err := net.SplitHostPort(s.donor)
 	if ip := net.ParseIP(host); err == nil && ip.To4() != nil {
@@ -174,7 +174,7 @@ func (s sight) at(donor mysql.Donor) mysql.Donor {
 	return donor
 }
 
-// close ends a window that is open after an error.
+// close ends a window that an error left open.
 func (*provisioner) close(ctx context.Context, s sight, open bool, err error) error {
 	if !open {
 		return err
@@ -188,8 +188,8 @@ func (*provisioner) close(ctx context.Context, s sight, open bool, err error) er
 }
 
 // watch waits until a clone is over and the site is back, and asks the site how it went: the connection that ran the
-// clone cannot know, since the server restarts under it. It tells how far the clone has come, and cancels it when the
-// donor is no longer the open active site.
+// clone cannot know, since the server restarts under it. It reports how far the clone is, and cancels it when the donor
+// is no longer the open active site.
 func (p *provisioner) watch(ctx context.Context, t task, s sight, w watching) error {
 	deadline := time.Now().Add(returnTimeout)
 	statement, donor := w.statement, w.donor
@@ -206,8 +206,8 @@ func (p *provisioner) watch(ctx context.Context, t task, s sight, w watching) er
 		}
 		st, last, err := p.ask(ctx, t)
 		if err == nil && (statement != nil || underWay(last)) {
-			// A large clone takes hours; as long as the server says that it goes on, nobody is in a hurry. One that stands still
-			// says nothing, and must not keep others from being cloned.
+			// A large clone takes hours; as long as the server says that it runs, there is no hurry. A clone that hangs says
+			// nothing, and must not keep other sites from being cloned.
 			deadline = time.Now().Add(returnTimeout)
 		}
 		if err != nil {
@@ -219,7 +219,7 @@ func (p *provisioner) watch(ctx context.Context, t task, s sight, w watching) er
 			continue
 		}
 		switch {
-		case statement != nil: // it has not begun, and what the server tells is of another clone
+		case statement != nil: // it has not begun, and the server reports another clone
 		case last.State != cloneCompleted:
 			return donor.explain(fmt.Errorf("the clone ended as %q (error %d: %s)", last.State, last.ErrorNo, last.Message))
 		case !underWay(s.last) && last.Began != "" && last.Began == s.last.Began:
@@ -233,7 +233,7 @@ func (p *provisioner) watch(ctx context.Context, t task, s sight, w watching) er
 	return fmt.Errorf("the site did not come back within %s", returnTimeout)
 }
 
-// waitFor waits a moment, or until the statement ends. over is true if it ended in the clone, or nobody knows.
+// waitFor waits a moment, or until the statement ends. over is true if it ended in the clone, or if its outcome is unknown.
 func waitFor(ctx context.Context, statement <-chan error) (over bool, err error) {
 	timer := time.NewTimer(returnPoll)
 	defer timer.Stop()
@@ -250,7 +250,7 @@ func waitFor(ctx context.Context, statement <-chan error) (over bool, err error)
 	}
 }
 
-// tell puts into status how far the clone has come, if that is news.
+// tell puts into status how far the clone is, if that is news.
 func (p *provisioner) tell(t task, speed *pace, last mysql.CloneStatus) {
 	now := time.Now()
 	if p.work.Advance(t.key, speed.progress(last, now), now) {
@@ -262,15 +262,15 @@ func (p *provisioner) tell(t task, speed *pace, last mysql.CloneStatus) {
 type donorWatch struct {
 	source string
 	closed time.Time
-	// lost is why the clone was cancelled.
+	// lost says why the clone was cancelled.
 	lost error
 }
 
-// look says why a clone from the source must not go on; empty if it may.
+// look says why a clone from the source must stop; empty if it may continue.
 func (d *donorWatch) look(g scope.GroupFacts, now time.Time) string {
 	switch {
 	case g.ActiveSite != d.source:
-		// What it copies is no longer what the group will go on with.
+		// It copies data that the group will not continue with.
 		return fmt.Sprintf("the active site is %s now", g.ActiveSite)
 	case g.Open:
 		d.closed = time.Time{}
@@ -282,7 +282,7 @@ func (d *donorWatch) look(g scope.GroupFacts, now time.Time) string {
 	return ""
 }
 
-// explain puts why a clone was cancelled before the error that it ended in.
+// explain prefixes the error of a cancelled clone with the reason for the cancellation.
 func (d *donorWatch) explain(err error) error {
 	if d.lost == nil {
 		return err
@@ -290,13 +290,13 @@ func (d *donorWatch) explain(err error) error {
 	return fmt.Errorf("%w: %w", d.lost, err)
 }
 
-// cancelWithout cancels a clone whose donor is lost. It is tried again at every look until the clone ends. If mysqld hangs
-// over it, the site's pod is ended, and mysqld with it: nothing else brings the site back, and there is nothing to lose, since
-// the clone has thrown the site's data away and a busy site is no candidate.
+// cancelWithout cancels a clone whose donor is lost, at every look until the clone ends. If mysqld hangs over it,
+// cancelWithout ends the site's pod, and mysqld with it: nothing else brings the site back, and there is nothing to lose,
+// since the clone has thrown the site's data away and a busy site is no candidate.
 func (p *provisioner) cancelWithout(ctx context.Context, t task, d *donorWatch) {
 	g, known := p.reach.In(t.key.Group)
 	if !known {
-		return // nothing is known of the donor, and what it has sent so far is whole
+		return // nothing is known of the donor; what it has sent so far is whole
 	}
 	why := d.look(g, time.Now())
 	if why == "" {
@@ -319,7 +319,7 @@ func (p *provisioner) cancelWithout(ctx context.Context, t task, d *donorWatch) 
 	}
 }
 
-// EndPod deletes a pod, if it is still that one. A pod that is gone, or another under the same name, is what was wanted.
+// EndPod deletes a pod if it still has that UID. A pod that is gone, or another one of the same name, counts as success.
 func EndPod(c client.Writer) func(ctx context.Context, namespace, name string, uid types.UID) error {
 	return func(ctx context.Context, namespace, name string, uid types.UID) error {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
@@ -331,7 +331,7 @@ func EndPod(c client.Writer) func(ctx context.Context, namespace, name string, u
 	}
 }
 
-// ask reads the site wherever its pod is now.
+// ask reads the site, wherever its pod is now.
 func (p *provisioner) ask(ctx context.Context, t task) (mysql.Status, mysql.CloneStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, work.LookTimeout)
 	defer cancel()
@@ -349,8 +349,8 @@ func (p *provisioner) ask(ctx context.Context, t task) (mysql.Status, mysql.Clon
 	return st, last, err
 }
 
-// afterClone looks once more: the active site may have changed while the clone ran. The order is carried out: what the
-// site has now is judged like any other's.
+// afterClone looks once more: the active site may have changed while the clone ran. The order counts as carried out:
+// the site's data is now judged like any other's.
 func (p *provisioner) afterClone(ctx context.Context, t task) work.Outcome {
 	t.order = t.order.carriedOut()
 	for range 30 {

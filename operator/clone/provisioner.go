@@ -26,16 +26,16 @@ const (
 	returnTimeout = 20 * time.Minute
 )
 
-// provisioner brings the group's data to sites that do not have it: one goroutine for each site, beside all loops. It
-// keeps nothing: a job that is cut off is derived again from what the servers say.
+// provisioner brings the group's data to sites that lack it: one goroutine for each site, outside all loops. It keeps
+// no state: a job that was cut off is derived again from what the servers say.
 type provisioner struct {
 	reach    work.Reach
 	work     *work.Register
 	runner   *work.Runner
 	recorder *events.Recorder
-	// endPod deletes a pod, if it is still that one.
+	// endPod deletes a pod if it still has that UID.
 	endPod func(ctx context.Context, namespace, name string, uid types.UID) error
-	// done tells that a job of a group has ended, news that status has to tell how far one has come.
+	// done is called when a job of a group has ended, news when status must show new progress.
 	done, news func(types.NamespacedName)
 
 	mu     sync.Mutex
@@ -45,7 +45,7 @@ type provisioner struct {
 	withdrawn withdrawals
 }
 
-// task is one job: what to do is found out when it runs.
+// task is one job, which finds out what to do when it runs.
 type task struct {
 	group *v1alpha1.MysqlFailoverGroup
 	key   scope.SiteKey
@@ -60,7 +60,7 @@ func newProvisioner(base *scope.Base, o Options) *provisioner {
 	}
 }
 
-// begin starts the job on a site unless there is one. An order is durable before a job begins under it.
+// begin starts the job on a site unless one runs. An order is durable before a job begins under it.
 func (p *provisioner) begin(group *v1alpha1.MysqlFailoverGroup, site string, o order) {
 	t := task{group: group.DeepCopy(), key: scope.SiteKey{Group: scope.KeyOf(group), Site: site}, order: o}
 	p.runner.Begin(func(cancel context.CancelFunc) bool { return p.work.Begin(t.key, cancel) }, func(ctx context.Context) {
@@ -71,7 +71,7 @@ func (p *provisioner) begin(group *v1alpha1.MysqlFailoverGroup, site string, o o
 	})
 }
 
-// run looks at the site and does what the look says. A clone first gets its turn and looks again, because the wait may
+// run looks at the site and acts on the verdict. A clone first waits for its turn and looks again, because the wait may
 // have been long.
 func (p *provisioner) run(ctx context.Context, t task) work.Outcome {
 	first, err := p.look(ctx, t)
@@ -110,7 +110,7 @@ func (p *provisioner) run(ctx context.Context, t task) work.Outcome {
 	return p.clone(ctx, t, again)
 }
 
-// turn waits until the group's donor is free, which serves one clone at a time, and not too many clones run.
+// turn waits until the group's donor is free, since it serves one clone at a time, and until fewer than maxClones run.
 func (p *provisioner) turn(ctx context.Context, group types.NamespacedName) (func(), error) {
 	p.mu.Lock()
 	donor := p.donors[group]
@@ -133,14 +133,14 @@ func (p *provisioner) turn(ctx context.Context, group types.NamespacedName) (fun
 	return func() { <-p.all; <-donor }, nil
 }
 
-// sight is what a look at a site and at the active site showed.
+// sight holds what a look at a site and at the active site showed.
 type sight struct {
 	recipient work.Recipient
 	pod       *corev1.Pod
 	source    string
-	// epoch is that under which it was looked: in another one the site may have been the active site in between.
+	// epoch is the epoch during the look: in a later one the site may have been the active site in between.
 	epoch int64
-	// donor is where the source was asked.
+	// donor is the address at which the source was read.
 	donor        string
 	volume       string
 	site, active mysql.Status
@@ -150,7 +150,7 @@ type sight struct {
 }
 
 func (s sight) close() {
-	// The error of closing says nothing that the look has not said.
+	// The error of closing adds nothing to what the look showed.
 	_ = s.recipient.Close()
 }
 
@@ -202,7 +202,7 @@ func (p *provisioner) read(ctx context.Context, t task, s *sight) error {
 	return err
 }
 
-// podReference is the site's pod as far as an event needs it.
+// podReference returns as much of the site's pod as an event needs.
 func podReference(group *v1alpha1.MysqlFailoverGroup, f scope.SiteFacts) *corev1.Pod {
 	return &corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},

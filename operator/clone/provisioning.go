@@ -26,18 +26,18 @@ var (
 	eventRecloneDone          = events.Normal(v1alpha1.ReasonRecloneDone, "Clone")
 )
 
-// Options is what Clones is made of.
+// Options holds what Clones is made of.
 type Options struct {
 	Work *work.Register
-	// Runner runs the jobs, on the servers that Reach gets at; Wake has a group looked at.
+	// Runner runs the jobs, on the servers that Reach connects to; Wake queues a group.
 	Runner *work.Runner
 	Reach  work.Reach
 	Wake   func(types.NamespacedName)
-	// Paused is until when a person keeps the operator from beginning anything; empty if nobody does.
+	// Paused says until when a person keeps the operator from beginning anything; empty if there is no pause.
 	Paused func(*scope.Scope) string
 }
 
-// Clones gives the group's data to the sites that do not have it.
+// Clones gives the group's data to the sites that lack it.
 type Clones struct {
 	*scope.Base
 	Work        *work.Register
@@ -50,7 +50,7 @@ func New(base *scope.Base, o Options) *Clones {
 	return &Clones{Base: base, Work: o.Work, paused: o.Paused, provisioner: newProvisioner(base, o)}
 }
 
-// Provision marks the sites that have the group's data, and has the others given it.
+// Provision marks the sites that have the group's data, and starts the jobs that give it to the others.
 func (r *Clones) Provision(ctx context.Context, s *scope.Scope) error {
 	for _, site := range s.Group.Spec.Sites {
 		s.Busy[site.Name], _ = r.Work.Busy(s.Key.Namespace, s.Key.Name, site.Name)
@@ -80,8 +80,8 @@ func (r *Clones) Provision(ctx context.Context, s *scope.Scope) error {
 	return nil
 }
 
-// provisionSite takes one step with one site. Whatever ends in a clone is persisted before the clone begins: one that
-// ends half-way must not leave a site that passes for whole.
+// provisionSite takes one step with one site. Whatever leads to a clone is persisted before the clone begins: a clone
+// that ends half-way must not leave a site that passes for whole.
 func (r *Clones) provisionSite(s *scope.Scope, site string, wish request, before bool) {
 	o := standing(s.Clones[site])
 	switch {
@@ -90,7 +90,7 @@ func (r *Clones) provisionSite(s *scope.Scope, site string, wish request, before
 	case wish.site == site:
 		r.accept(s, site, order{value: wish.value})
 	case before && s.Provisioned[site] && scope.Replaced(s, site):
-		// Its volume stays noted until it has the data again.
+		// Its old volume stays noted until it has the data again.
 		s.Provisioned[site] = false
 		r.Recorder.Emit(s.Group, r.Related(s, site), eventSiteVolumeReplaced,
 			"Site %s has another data volume than the one it was provisioned on, and is cloned again", site)
@@ -101,19 +101,19 @@ func (r *Clones) provisionSite(s *scope.Scope, site string, wish request, before
 	case before && r.policyReclones(s, site):
 		r.accept(s, site, order{value: orderOfPolicy})
 	case s.Provisioned[site] && s.Volumes[site] == "" && s.Facts.Sites[site].Following:
-		// Provisioned when volumes had no names, or when this one's was not heard yet.
+		// It was provisioned when volumes had no names, or before the name of this one was known.
 		s.Volumes[site] = s.Facts.Sites[site].VolumeID
 	case !s.Provisioned[site] && scope.Steady(s) && provisionable(site, s.Facts, o) && r.mayClone(s, o):
 		r.provisioner.begin(s.Group, site, o)
 	}
 }
 
-// mayClone is true unless a person has asked for a pause: then only what a person ordered is carried out.
+// mayClone is true unless a person has asked for a pause: then only clones that a person ordered are carried out.
 func (r *Clones) mayClone(s *scope.Scope, o order) bool {
 	return o.given() && o.value != orderOfPolicy || r.paused(s) == ""
 }
 
-// showClone puts how far a clone has come into status. An order stays there until it is carried out.
+// showClone puts into status how far a clone is. An order stays there until it is carried out.
 func (r *Clones) showClone(s *scope.Scope, site string) {
 	o := standing(s.Clones[site])
 	shown := r.Work.Progress(s.SiteKey(site))
@@ -130,13 +130,13 @@ func (r *Clones) showClone(s *scope.Scope, site string) {
 	}
 }
 
-// markActive marks the active site. It has the group's data by definition once it is open; but one whose volume was
-// replaced has lost it, so neither the mark nor the name of the volume is touched then: the poll loop compares them
-// before it lets the site open again, and only a person can say that the loss is accepted.
+// markActive marks the active site. Once open, it has the group's data by definition. But if its volume was replaced it
+// has lost the data, so markActive changes neither the mark nor the name of the volume: the poll loop compares them
+// before it lets the site open again, and only a person can accept the loss.
 func (r *Clones) markActive(s *scope.Scope, site string) {
 	if neverOpened(s, site) {
-		// The poll loop opens it once this is durable, and only on this volume. Until then there is nothing on it to lose, so a
-		// volume that was replaced meanwhile is noted in its place.
+		// The poll loop opens it once this is durable, and only on this volume. Until then the volume holds nothing to lose, so
+		// if it was replaced meanwhile, the new one is noted in its place.
 		if seen := s.Facts.Sites[site].VolumeID; seen != "" && s.Facts.ActiveSite == site {
 			s.Volumes[site] = seen
 		}
@@ -156,17 +156,17 @@ func (r *Clones) markActive(s *scope.Scope, site string) {
 	}
 }
 
-// neverOpened is true for a site that is to be opened for the first time, as long as the gate before that is closed: status is
-// written only if it is still what was read, so nothing is noted here for a site that may be open already (I12).
+// neverOpened is true for a site that is about to be opened for the first time, until the gate before that is passed: status
+// is written only if it is unchanged since it was read, so nothing is noted here for a site that may already be open (I12).
 func neverOpened(s *scope.Scope, site string) bool {
 	t := s.Group.Status.Transition
 	if t != nil && t.Kind != v1alpha1.FailoverBootstrap && s.Volumes[site] != "" {
-		return false // it lost its mark to a clone that has not begun, and its volume is the one that was ordered
+		return false // it lost its mark to a clone that has not begun, and its noted volume is the one that was ordered
 	}
 	return t != nil && t.To == site && t.GatePassedAt == nil && !s.Provisioned[site]
 }
 
-// takeResult takes over what came of the last job on a site.
+// takeResult takes over the result of the last job on a site.
 func (r *Clones) takeResult(ctx context.Context, s *scope.Scope, site string) error {
 	o, ok := r.Work.Result(s.SiteKey(site))
 	if !ok {
@@ -175,17 +175,17 @@ func (r *Clones) takeResult(ctx context.Context, s *scope.Scope, site string) er
 	ordered := standing(s.Clones[site])
 	switch {
 	case s.Provisioned[site] && o.Verdict != work.VerdictAdopt, ordered.value != o.Order && !s.Provisioned[site]:
-		// It got the group's data, or the group got its, or the job knew nothing of the order: what was said of it is over.
+		// The site got the group's data, or the group got the site's, or the job did not know the order: its result is outdated.
 		r.Work.Drop(s.SiteKey(site))
 		return nil
 	case o.Verdict == work.VerdictAdopt && ordered.given():
-		// Answered before it is marked: after a crash in between the order still stands, and the site is looked at again.
+		// The answer comes before the mark: after a crash in between the order is still there, and the site is examined again.
 		if err := r.AnswerOrder(ctx, s, v1alpha1.RequestRecloneSite, ordered.value, asks.Done("it holds the data of "+s.ActiveSite())); err != nil {
 			return err
 		}
 		r.Recorder.Emit(s.Group, r.Related(s, site), eventRecloneDone, "Site %s was cloned again from %s", site, s.ActiveSite())
 	case o.Verdict == work.VerdictLapse:
-		// The site is looked at like any other again: what it holds is kept.
+		// The site is examined like any other again: its data is kept.
 		if err := r.refuse(ctx, s, request{site: site, value: ordered.value}, asks.Refused(v1alpha1.AnswerOrderLapsed, o.Message)); err != nil {
 			return err
 		}
@@ -227,7 +227,7 @@ func (r *Clones) takeVerdict(s *scope.Scope, site string, o work.Outcome) {
 	}
 }
 
-// lastFailure is why a site is not provisioned yet, for people.
+// lastFailure tells people why a site is not provisioned yet.
 func (r *Clones) lastFailure(s *scope.Scope, site string) string {
 	if s.Facts.Sites[site].Diverged && !standing(s.Clones[site]).discards() {
 		return " (it has diverged and is not cloned; a person decides)"
@@ -251,8 +251,8 @@ func provisionOrder(sites []v1alpha1.Site) []string {
 	return append(first, last...)
 }
 
-// Uncloned is true for a site that waits for its data. What is durable counts: a mark that was taken off just now may not stay off.
-// Another image than that of the active site could make it one that cannot be cloned.
+// Uncloned is true for a site that waits for its data. Only durable facts count: a mark that was removed just now may come back.
+// With another image than the active site's, the site might become one that cannot be cloned.
 func (r *Clones) Uncloned(s *scope.Scope, name string) bool {
 	active := s.Pods[s.ActiveSite()]
 	if name == s.ActiveSite() || active == nil || scope.MySQLImage(active) != s.Group.Spec.Image {

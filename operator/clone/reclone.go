@@ -22,14 +22,14 @@ var (
 )
 
 const (
-	// settlePatience is how long an order waits for the loss of a replaced active site to be known.
+	// settlePatience is how long an order waits until the loss of a replaced active site is known.
 	settlePatience = time.Minute
-	// countPatience is how long the policy waits for lost rows to be counted before the binary logs that tell go away.
+	// countPatience is how long the policy waits until lost rows are counted, before a clone deletes the binary logs that they are counted from.
 	countPatience = 15 * time.Minute
 )
 
-// takeRequest looks at the annotation reclone-site: it refuses the order, lets it wait, or returns it for the site to be
-// marked. An order that status holds already is on its way.
+// takeRequest reads the annotation reclone-site: it refuses the order, lets it wait, or returns it so that the site is
+// marked. An order that status already has is under way.
 func (r *Clones) takeRequest(ctx context.Context, s *scope.Scope) (request, error) {
 	value := s.Group.Annotations[v1alpha1.AnnotationRecloneSite]
 	if value == "" {
@@ -51,7 +51,7 @@ func (r *Clones) takeRequest(ctx context.Context, s *scope.Scope) (request, erro
 	return q, nil
 }
 
-// whyWait says why nothing can be said of an order yet. Only what passes by itself is waited for: an order that throws
+// whyWait says why an order cannot be judged yet. An order waits only for what passes without help: one that throws
 // data away must not lie in wait for better times.
 func (r *Clones) whyWait(s *scope.Scope, q request) string {
 	switch {
@@ -60,15 +60,15 @@ func (r *Clones) whyWait(s *scope.Scope, q request) string {
 	case !scope.Steady(s):
 		return "the active site is changing"
 	case s.Facts.Sites[q.site].Diverged:
-		return "" // what it alone has is known
+		return "" // what it alone has is already known
 	case notSettled(s.Group, q.site) && r.Waits.Since(s, "settle", scope.ReplacedBy(s.Group, q.site)) < settlePatience:
 		return "what it had as the active site is being compared"
 	}
 	return ""
 }
 
-// refusals is the chain of guards before an order is accepted: the first that answers says why not, and what to do. Each
-// is safe alone. What they stand on is looked at again before data is touched (examine).
+// refusals is the chain of guards before an order is accepted: the first that objects says why, and what to do. Each
+// guard is safe alone. Their facts are checked again before data is touched (examine).
 var refusals = []struct {
 	reason string
 	guard  func(*scope.Scope, request) string
@@ -89,7 +89,7 @@ var refusals = []struct {
 	{v1alpha1.AnswerOnlyOtherCopy, isOnlyOtherCopy},
 }
 
-// isRefused is true if any of the guards is against it.
+// isRefused is true if any of the guards objects to the order.
 func isRefused(s *scope.Scope, q request) bool {
 	for _, refusal := range refusals {
 		if refusal.guard(s, q) != "" {
@@ -117,7 +117,7 @@ func donorIsNotOpen(s *scope.Scope, _ request) string {
 	if s.Facts.Open && s.Facts.Sites[s.ActiveSite()].AdminAddr != "" {
 		return ""
 	}
-	// Its copy may be the last one that is whole.
+	// The active site's copy may be the last whole one.
 	return fmt.Sprintf("the active site %s does not accept writes, and no other site may be cloned from: order it again once it does", s.ActiveSite())
 }
 
@@ -137,8 +137,8 @@ func isAboutToTakeOver(s *scope.Scope, q request) string {
 	return fmt.Sprintf("a planned failover to %s is under way: wait for it, or give it up (annotation %s)", q.site, v1alpha1.AnnotationAbortFailover)
 }
 
-// hasNoKeyring: the clone begins with an unsealed pod, and the one in place has the only copy of the keyring. It is replaced only on an
-// order that gives its data up, so any other one would wait without end, for a site that no longer counts as a copy.
+// hasNoKeyring: the clone begins with an unsealed pod, and the present pod has the only copy of the keyring. That pod is replaced only
+// on an order that gives the data up, so any other order would wait for ever, and the site would no longer count as a copy.
 func hasNoKeyring(s *scope.Scope, q request) string {
 	if q.confirmed || !s.Keyrings.Missing[q.site] {
 		return ""
@@ -161,7 +161,7 @@ func doesNotAnswer(s *scope.Scope, q request) string {
 		return ""
 	}
 	if q.confirmed && (s.Keyrings.Unreadable[q.site] || scope.NeverOpens(s, q.site)) {
-		return "" // it starts again with a fresh keyring, and is cloned then
+		return "" // it starts again with a fresh keyring, and is then cloned
 	}
 	return fmt.Sprintf("the MySQL of %s does not answer, and a clone needs one that runs: get its pod %s to run; if its volume is lost, delete the "+
 		"PersistentVolumeClaim %s and the pod, and the operator clones the site on a new one",
@@ -182,7 +182,7 @@ func isBeingCloned(s *scope.Scope, q request) string {
 	return fmt.Sprintf("%s is being cloned already: see status.sites", q.site)
 }
 
-// donorLosesRows keeps the rows that a clone would not bring, unless a person gives them up on this site.
+// donorLosesRows protects the rows that a clone would not copy, unless a person gives them up on this site.
 func donorLosesRows(s *scope.Scope, q request) string {
 	if q.confirmed {
 		return ""
@@ -208,7 +208,7 @@ func isNotSettled(s *scope.Scope, q request) string {
 	return fmt.Sprintf("%s was the active site, and what it alone has is not known: order %s%s if it may be thrown away", q.site, q.site, confirmed)
 }
 
-// isOnlyOtherCopy keeps the second healthy copy, unless a person says that one is enough for a while.
+// isOnlyOtherCopy protects the second healthy copy, unless a person accepts a single copy for a while.
 func isOnlyOtherCopy(s *scope.Scope, q request) string {
 	if q.confirmed || !scope.HealthyCopy(s, q.site) {
 		return ""
@@ -222,20 +222,20 @@ func isOnlyOtherCopy(s *scope.Scope, q request) string {
 		"wait until another site replicates, or order %s%s", q.site, q.site, confirmed)
 }
 
-// notSettled is true if a site was replaced as the active site, and what it alone had is not known.
+// notSettled is true if a site was replaced as the active site, and its own transactions are not known yet.
 func notSettled(group *v1alpha1.MysqlFailoverGroup, site string) bool {
 	record := scope.ReplacedBy(group, site)
 	return record != nil && !record.LossExact
 }
 
-// accept marks a site for its reclone. The mark is durable before anything is done: the clone begins with a later
-// reconcile, which finds the order in status. A site without the mark of provisioning is no candidate and no copy.
+// accept marks a site for its reclone. This is durable before anything is done: a later reconcile finds the order in
+// status and begins the clone. A site without the mark of provisioning is no candidate and no copy.
 func (r *Clones) accept(s *scope.Scope, site string, o order) {
 	s.Provisioned[site] = false
 	s.Clones[site] = &v1alpha1.CloneProgress{
 		Source: s.ActiveSite(), Order: o.value, StartedAt: &metav1.Time{Time: s.Now.UTC().Truncate(time.Second)},
 	}
-	// What came of earlier work says nothing about this order.
+	// Results of earlier work say nothing about this order.
 	r.Work.Drop(s.SiteKey(site))
 	s.Again = min(s.Again, scope.WhenMoving)
 	r.Recorder.Emit(s.Group, r.Related(s, site), eventRecloneAccepted, "Site %s is cloned again from %s: %s", site, s.ActiveSite(), o.why())
@@ -250,9 +250,9 @@ func (r *Clones) refuse(ctx context.Context, s *scope.Scope, q request, a asks.A
 	return nil
 }
 
-// policyReclones is true if spec.failover.onDivergence lets a diverged site be cloned anew now: its donor is open and
-// whole, its loss is in a record, and its lost rows are counted as long as there is hope for that. Nobody is asked, so in
-// doubt it stays as it is.
+// policyReclones is true if spec.failover.onDivergence lets the operator clone a diverged site again now: its donor is
+// open and whole, its loss is in a record, and its lost rows are counted, unless counting takes too long. No person is
+// asked, so in doubt the site stays unchanged.
 func (r *Clones) policyReclones(s *scope.Scope, site string) bool {
 	spec := s.Group.Spec.Failover
 	if spec.OnDivergence != v1alpha1.DivergenceReclone || spec.Mode == v1alpha1.FailoverObserve || r.paused(s) != "" {
@@ -261,16 +261,16 @@ func (r *Clones) policyReclones(s *scope.Scope, site string) bool {
 	q := request{site: site, confirmed: true}
 	f := s.Facts.Sites[site]
 	if f.Executed.Union(f.Retrieved).Intersect(f.Errant).IsEmpty() {
-		return false // what the loop remembers is of before the last clone: one lost answer of the active site keeps it from looking again
+		return false // what the loop remembers is from before the last clone: one lost answer of the active site keeps it from looking again
 	}
 	if !f.MysqlUp {
-		return false // only a person gives up data that cannot be looked at
+		return false // only a person may give up data that the operator cannot read
 	}
 	if !s.Provisioned[site] || !f.Diverged || r.whyWait(s, q) != "" || notSettled(s.Group, site) {
 		return false
 	}
 	if rowsLost(s.ActiveSite(), s.Facts) != "" {
-		return false // nobody has given up the rows that a clone does not bring
+		return false // no person has given up the rows that a clone does not copy
 	}
 	if isRefused(s, q) {
 		return false

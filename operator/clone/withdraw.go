@@ -9,13 +9,13 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
-// withdrawals are the orders whose annotation a person took off before their clone began. The zero value is ready to use.
+// withdrawals are the orders whose annotation a person removed before their clone began. The zero value is ready to use.
 type withdrawals struct {
 	mu  sync.Mutex
 	all map[scope.SiteKey]string
 }
 
-// note keeps whether the order of a site was withdrawn; empty if none was. It returns true for one that is new.
+// note remembers the withdrawn order of a site; value is empty if none was withdrawn. It returns true for a new one.
 func (w *withdrawals) note(key scope.SiteKey, value string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -37,13 +37,13 @@ func (w *withdrawals) has(key scope.SiteKey, o order) bool {
 	return o.value != "" && w.all[key] == o.value
 }
 
-// Withdrawn is true if a person has taken back the order of a site, by its value in status, before its clone began.
+// Withdrawn is true if a person has withdrawn the order of a site, by its value in status, before its clone began.
 func (r *Clones) Withdrawn(site scope.SiteKey, value string) bool {
 	return r.provisioner.withdrawn.has(site, order{value: value})
 }
 
-// withdraw looks which accepted orders a person has taken back. Nothing is dropped here: whether a clone has begun is known
-// to the site's MySQL, and the job that asks it lets the order lapse only if none has (I14).
+// withdraw finds the accepted orders that a person has withdrawn. It drops none of them: only the site's MySQL knows
+// whether a clone has begun, and the job that asks it lets the order lapse only if none has (I14).
 func (r *Clones) withdraw(s *scope.Scope) {
 	asked := parseRequest(s.Group.Annotations[v1alpha1.AnnotationRecloneSite]).site
 	for _, site := range s.Group.Spec.Sites {
@@ -52,7 +52,7 @@ func (r *Clones) withdraw(s *scope.Scope) {
 			taken = o.value
 		}
 		if r.provisioner.withdrawn.note(s.SiteKey(site.Name), taken) || site.Name == s.ActiveSite() {
-			// It may wait for its turn, for hours. A site that was promoted meanwhile, by order, is not cloned when it is a replica again.
+			// The job may wait for its turn, for hours. A site that a person had promoted meanwhile is not cloned when it is a replica again.
 			r.Work.GiveUp(s.SiteKey(site.Name))
 		}
 	}

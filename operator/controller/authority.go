@@ -19,8 +19,8 @@ import (
 
 var eventAuthorityReplaced = events.Warning(v1alpha1.ReasonAuthorityReplaced, "Create")
 
-// authority sees to the key that signs statements, and decides which key each site trusts first. A key that is missing is made anew
-// even for a group that has run: without it no lease can be renewed.
+// authority keeps the key that signs statements, and decides which key each site trusts first. It makes a missing key again even
+// for a group that has run: without it no lease can be renewed.
 func (r *Reconciler) authority(ctx context.Context, s *scope.Scope) error {
 	key, err := r.Keys.Read(ctx, s.Group)
 	if apierrors.IsNotFound(err) {
@@ -44,7 +44,7 @@ func (r *Reconciler) authority(ctx context.Context, s *scope.Scope) error {
 	s.In.Anchors = map[string]string{}
 	names := s.Sites()
 	for site := range s.Deployments {
-		names[site] = v1alpha1.Site{Name: site} // also of a site that is about to go
+		names[site] = v1alpha1.Site{Name: site} // also for a site that is about to go
 	}
 	for site := range names {
 		s.In.Anchors[site] = wire.EncodeKey(anchor(s.Deployments[site], key, s.Facts.SignedBy))
@@ -52,9 +52,9 @@ func (r *Reconciler) authority(ctx context.Context, s *scope.Scope) error {
 	return nil
 }
 
-// anchor is the key that the pod of a site trusts first. It stays the same as long as it leads to the key that signs, so that no pod is
-// replaced for a change of the key. If it leads nowhere, because what signed before was lost, the site gets another one with its next
-// pod, when the update of the group comes to it.
+// anchor is the key that the pod of a site trusts first. It stays the same as long as it leads to the key that signs, so that a change
+// of the key replaces no pod. If it leads nowhere, because the former key was lost, the site gets another anchor with its next pod,
+// when the update of the group reaches it.
 func anchor(current *appsv1.Deployment, key signing.Key, signedBy ed25519.PublicKey) ed25519.PublicKey {
 	if current != nil {
 		if trusted, err := wire.ParseKey(current.Annotations[v1alpha1.AnnotationAuthority]); err == nil && key.Chain.Has(trusted) {
@@ -62,12 +62,12 @@ func anchor(current *appsv1.Deployment, key signing.Key, signedBy ed25519.Public
 		}
 	}
 	if key.Chain.Has(signedBy) {
-		return signedBy // what signs now; the key in the Secret may wait to
+		return signedBy // the key that signs now; the key in the Secret may still wait for that
 	}
 	return key.Public()
 }
 
-// unanchored is true as long as a site has the pod of an operator before this one, which trusts what is in its ConfigMap.
+// unanchored is true while a site has the pod of an older operator, which trusts the key in its ConfigMap.
 func unanchored(s *scope.Scope) bool {
 	for _, d := range s.Deployments {
 		if _, is := d.Annotations[v1alpha1.AnnotationAuthority]; !is {
@@ -77,8 +77,8 @@ func unanchored(s *scope.Scope) bool {
 	return false
 }
 
-// makeKey gives a group its key: the one that an operator before this one kept beside the group, or a new one. Only a group none of
-// whose pods has been told which key to trust can have the former one: anybody who may make Secrets there could have put it there.
+// makeKey gives a group its key: the one that an older operator kept beside the group, or a new one. Only a group none of whose
+// pods has an anchor can get the old one: anyone who may make Secrets there could have put it there.
 func (r *Reconciler) makeKey(ctx context.Context, s *scope.Scope) (signing.Key, error) {
 	if allUnanchored(s) {
 		former, found, err := r.Keys.Former(ctx, s.Group)
@@ -107,7 +107,7 @@ func (r *Reconciler) makeKey(ctx context.Context, s *scope.Scope) (signing.Key, 
 	return kept, err
 }
 
-// allUnanchored is true for a group that has pods, none of which an operator of this version has made.
+// allUnanchored is true for a group that has pods, all of which an older operator made.
 func allUnanchored(s *scope.Scope) bool {
 	for _, d := range s.Deployments {
 		if _, is := d.Annotations[v1alpha1.AnnotationAuthority]; is {
@@ -117,7 +117,7 @@ func allUnanchored(s *scope.Scope) bool {
 	return len(s.Deployments) > 0
 }
 
-// linkKey has the key that still signs vouch for one that came into the Secret without it, as when a person has put it there.
+// linkKey lets the key that still signs vouch for a key that came into the Secret unvouched, for example because a person put it there.
 func (r *Reconciler) linkKey(ctx context.Context, s *scope.Scope, key signing.Key) (signing.Key, error) {
 	if s.Facts.Vouch == nil || key.Chain.Has(s.Facts.SignedBy) {
 		return key, nil

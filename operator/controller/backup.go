@@ -14,12 +14,12 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
-// backupPassword keeps the password of the account for backups in the accounts Secret of a group that has profiles, whence the pods of
-// backups have it. It follows from that of the account for clones, which the servers took when they started: nothing is told to them.
+// backupPassword keeps the backup account's password in the accounts Secret of a group that has profiles; backup pods take it from
+// there. It is derived from the password of the clone account, which the servers took when they started, so they need no message.
 func backupPassword(c client.Client) func(context.Context, *scope.Scope) error {
 	return func(ctx context.Context, s *scope.Scope) error {
 		backups := s.Group.Spec.Backup
-		// The operator's own copy is what the servers take; the other may be what a person wishes.
+		// The servers accept the operator's own copy; the other one may be what a person wants.
 		clone := string(s.Accounts.Data[v1alpha1.AccountClone+v1alpha1.PasswordKnown])
 		if backups == nil || len(backups.Profiles) == 0 || clone == "" {
 			return nil
@@ -37,7 +37,7 @@ func backupPassword(c client.Client) func(context.Context, *scope.Scope) error {
 		}
 		s.Accounts = before
 		if apierrors.IsConflict(err) {
-			s.Again = min(s.Again, scope.WhenOvertaken) // somebody wrote the Secret: look at what stands
+			s.Again = min(s.Again, scope.WhenOvertaken) // the Secret was written meanwhile: read it again
 			return nil
 		}
 		return fmt.Errorf("write the password of backups: %w", err)

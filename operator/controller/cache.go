@@ -21,7 +21,7 @@ var (
 	eventCacheAskedToLeave = events.Normal(v1alpha1.ReasonCacheAskedToLeave, "Update")
 )
 
-// cacheObjects is what makes the objects of cache stores, with this controller's way to apply and to remove.
+// cacheObjects returns what makes the objects of cache stores, with this controller's way to apply and to remove.
 func cacheObjects(r *Reconciler) *cacheobjects.Objects {
 	return &cacheobjects.Objects{Client: r.Client, Live: r.Live, Limits: r.Limits, Troubles: r.CacheTroubles, Remove: r.apply.Remove,
 		Apply: func(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj client.Object) error {
@@ -33,7 +33,7 @@ func cacheObjects(r *Reconciler) *cacheobjects.Objects {
 		}}
 }
 
-// cache makes the objects of the cache store. It never stops the phases: MySQL needs none of it.
+// cache makes the objects of the cache store. It never stops the other phases: MySQL needs none of it.
 func (r *Reconciler) cache(ctx context.Context, s *scope.Scope) error {
 	result, err := cacheObjects(r).Converge(ctx, s.In, r.pausedUntil(s))
 	said := ""

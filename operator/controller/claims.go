@@ -37,23 +37,23 @@ var (
 )
 
 const (
-	// whenClaimed is when a group of another release is looked at again, and lookAge how old a look at a Lease may be: a thousand
-	// groups of one release cost one request in that time.
+	// whenClaimed is after how long a group of another release is looked at again, and lookAge how old a look at a Lease may be:
+	// a thousand groups of one release cost one request in that time.
 	whenClaimed = 15 * time.Second
 	lookAge     = 2 * time.Second
-	// whenEnding is when it is looked again whether the loop of a group that is handed over has ended.
+	// whenEnding is after how long the operator checks again whether the loop of a group that is handed over has ended.
 	whenEnding = 200 * time.Millisecond
 )
 
-// leaseLooks keeps what was seen of the Leases of other releases. The zero value is ready.
+// leaseLooks keeps what was seen of other releases' Leases. The zero value is ready to use.
 type leaseLooks struct {
 	mu   sync.Mutex
 	seen map[string]claims.Seen
-	// looked is when each was last read.
+	// looked says when each was last read.
 	looked map[string]time.Time
 }
 
-// look reads a Lease, unless that was done a moment ago. Not to know how it is, is an error: its holder may lead.
+// look reads a Lease, unless the last look is younger than age. A Lease that cannot be read is an error: its holder may lead.
 func (c *leaseLooks) look(ctx context.Context, live client.Reader, name string, age time.Duration) (claims.Seen, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,12 +75,12 @@ func (c *leaseLooks) look(ctx context.Context, live client.Reader, name string, 
 	if c.seen == nil {
 		c.seen, c.looked = map[string]claims.Seen{}, map[string]time.Time{}
 	}
-	// What is read stood at some time after it was asked for, so it is not counted from before that.
+	// The Lease had this content at some time during the request, so its age counts only from the answer on.
 	c.seen[name], c.looked[name] = c.seen[name].Look(leaseOf(lease), time.Now()), began
 	return c.seen[name], nil
 }
 
-// leaseOf is what matters of a Lease; of one that is not there, nothing.
+// leaseOf returns what matters of a Lease; the zero value for one that does not exist.
 func leaseOf(lease *coordinationv1.Lease) claims.Lease {
 	var out claims.Lease
 	if lease.Spec.HolderIdentity != nil {
@@ -95,8 +95,8 @@ func leaseOf(lease *coordinationv1.Lease) claims.Lease {
 	return out
 }
 
-// claimed says whether this release operates a group, and claims it if nobody does. Nothing is done for a group before that:
-// whatever keeps it from being known leaves the group alone.
+// claimed says whether this release operates a group, and claims it if no release does. Nothing is done for a group before
+// that: if it cannot be found out, this release leaves the group alone.
 func (r *Reconciler) claimed(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (mine bool, again time.Duration, err error) {
 	q := claims.Question{Own: r.Lease, Claim: group.Status.Claim, Wanted: group.Annotations[v1alpha1.AnnotationOperatedBy], Now: time.Now()}
 	if q.Claim != nil && q.Claim.Lease != q.Own {
@@ -108,7 +108,7 @@ func (r *Reconciler) claimed(ctx context.Context, group *v1alpha1.MysqlFailoverG
 	}
 	if q.Wanted != "" && q.Wanted != q.Own && q.Claim != nil && q.Claim.Lease == q.Own {
 		if q.Heir, err = r.leases.look(ctx, r.Live, q.Wanted, lookAge); err != nil {
-			return true, 0, nil //nolint:nilerr // the group stays with who operates it: who would take it is not known
+			return true, 0, nil //nolint:nilerr // the group stays here: it is not known whether the other release runs
 		}
 	}
 	q.Now = time.Now()
@@ -118,7 +118,7 @@ func (r *Reconciler) claimed(ctx context.Context, group *v1alpha1.MysqlFailoverG
 		r.tellClaim(group, eventHandOverWaits, why)
 		claimedElsewhere.DeleteLabelValues(group.Namespace, group.Name)
 		if why != "" {
-			again = scope.WhenWaiting // two looks at the other Lease show that somebody leads there
+			again = scope.WhenWaiting // two looks at the other Lease show whether its release runs
 		}
 		return true, again, nil
 	case claims.Take:
@@ -133,7 +133,7 @@ func (r *Reconciler) claimed(ctx context.Context, group *v1alpha1.MysqlFailoverG
 	return false, wait.Jitter(whenClaimed, 0.25), nil
 }
 
-// leave ends whatever this process does for a group of another release.
+// leave ends all that this process does for a group of another release.
 func (r *Reconciler) leave(group *v1alpha1.MysqlFailoverGroup) {
 	key := scope.KeyOf(group)
 	r.Loops.Forget(key)
@@ -141,13 +141,13 @@ func (r *Reconciler) leave(group *v1alpha1.MysqlFailoverGroup) {
 	claimedElsewhere.WithLabelValues(group.Namespace, group.Name).Set(1)
 }
 
-// take claims a group. If somebody else's claim ran out, its Lease is read again once the new claim stands: whoever came back to
-// it after that reads the new claim before it does anything, and whoever came back before has changed the Lease by then.
+// take claims a group. If another release's claim ran out, take reads its Lease again once the new claim is written: if that release
+// came back later, it reads the new claim before it does anything; if it came back earlier, it has changed the Lease by now.
 func (r *Reconciler) take(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, before claims.Seen) (mine bool, again time.Duration, err error) {
 	former := group.Status.Claim
 	if err := r.writeClaim(ctx, group, &v1alpha1.GroupClaim{Lease: r.Lease, Holder: r.Holder, Since: metav1.Now()}); err != nil {
 		if apierrors.IsConflict(err) {
-			return false, scope.WhenOvertaken, nil // somebody else may have claimed it: look again
+			return false, scope.WhenOvertaken, nil // another release may have claimed it: look again
 		}
 		return false, 0, err
 	}
@@ -168,7 +168,7 @@ func (r *Reconciler) take(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 	return false, scope.WhenOvertaken, r.writeClaim(ctx, group, former)
 }
 
-// handOver claims a group for another release, once nothing is done for it here any more.
+// handOver claims a group for another release, once this process does nothing more for it.
 func (r *Reconciler) handOver(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, to string) (time.Duration, error) {
 	key := scope.KeyOf(group)
 	for _, site := range group.Spec.Sites {
@@ -179,7 +179,7 @@ func (r *Reconciler) handOver(ctx context.Context, group *v1alpha1.MysqlFailover
 	}
 	r.leave(group)
 	if !r.Loops.Ended(key) {
-		return whenEnding, nil // it may still answer a sidecar: who comes next must not begin to count a lease before that (I4)
+		return whenEnding, nil // it may still answer a sidecar: the next operator must not begin to count a lease before it has ended (I4)
 	}
 	if err := r.writeClaim(ctx, group, &v1alpha1.GroupClaim{Lease: to, Since: metav1.Now()}); err != nil {
 		return 0, client.IgnoreNotFound(err)
@@ -188,7 +188,7 @@ func (r *Reconciler) handOver(ctx context.Context, group *v1alpha1.MysqlFailover
 	return whenClaimed, nil
 }
 
-// writeClaim writes over exactly what was read, so that of two that claim a group at once one is refused.
+// writeClaim overwrites only the version that was read, so that of two claims at once one is refused.
 func (r *Reconciler) writeClaim(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, c *v1alpha1.GroupClaim) error {
 	body, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": group.UID, "resourceVersion": group.ResourceVersion},
@@ -205,7 +205,7 @@ func (r *Reconciler) writeClaim(ctx context.Context, group *v1alpha1.MysqlFailov
 	return nil
 }
 
-// tellClaim emits an event when its text differs from the last one.
+// tellClaim emits an event if its text differs from the last one.
 func (r *Reconciler) tellClaim(group *v1alpha1.MysqlFailoverGroup, e events.Event, text string) {
 	if r.base.Changed(scope.KeyOf(group), string(e.Reason), text) && text != "" {
 		r.Recorder.Emit(group, nil, e, "The operator with Lease %s: %s", r.Lease, text)

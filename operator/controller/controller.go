@@ -41,11 +41,11 @@ import (
 	"github.com/mysql-mfg/mfg/operator/work"
 )
 
-// looksPerSecond bounds how many groups that need nothing are looked at in a second: each look reads several Secrets live.
+// looksPerSecond bounds how many idle groups are looked at in a second: each look reads several Secrets live.
 const looksPerSecond = 5
 
-// whenNothing is when one of so many groups is looked at again if it needs nothing. Very many are not all looked at at once, as
-// they are after a start.
+// whenNothing is after how long a group is looked at again if it needs nothing, given the number of groups. It spreads very
+// many groups, which are all looked at at once after a start.
 func whenNothing(groups int) time.Duration {
 	turn := time.Duration(groups) * time.Second / looksPerSecond
 	if turn <= scope.WhenSettled {
@@ -54,7 +54,7 @@ func whenNothing(groups int) time.Duration {
 	return wait.Jitter(turn, 0.25)
 }
 
-// Options is what a Reconciler is made of.
+// Options holds what a Reconciler is made of.
 type Options struct {
 	// Client reads from the cache and writes; Live reads from the API server.
 	Client client.Client
@@ -68,36 +68,36 @@ type Options struct {
 	// Keys keeps the keys that sign statements.
 	Keys    *signing.Keys
 	Install render.Install
-	// Proven are the features that this version stands for.
+	// Proven are the features that this version supports.
 	Proven v1alpha1.Proven
-	// Limits are what groups may ask for.
+	// Limits bound what groups may ask for.
 	Limits limits.Limits
 	// Escrow keeps the keyrings of encrypted groups; nil if the installation has no escrow listener.
 	Escrow encryption.Escrow
-	// ReachEscrow looks whether the escrow endpoint can be reached by who believes these authorities alone; nil asks nobody.
+	// ReachEscrow checks that a client which trusts these authorities alone can reach the escrow endpoint; nil skips the check.
 	ReachEscrow func(ctx context.Context, authorities []byte) error
 
-	// OwnAuthorities and KeepTrust are set if the operator makes the certificate of that endpoint: encryption.Options tells what they are.
+	// OwnAuthorities and KeepTrust are set if the operator makes the certificate of that endpoint: see encryption.Options.
 	OwnAuthorities func() []byte
 	KeepTrust      func(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) error
 
-	// CacheTroubles are told of what keeps cache stores from working; made by New if nil.
+	// CacheTroubles collects what keeps cache stores from working; New makes it if nil.
 	CacheTroubles *cacheobjects.Troubles
 
 	// Lease is the Lease by which this process leads, as namespace/name; empty without leader election. Holder is its own name.
 	Lease, Holder string
 
-	// Turns gives groups their turn to be given the pods of another version of the operator; nil gives it to all at once. Revision names
-	// this version, with the settings of the installation.
+	// Turns says when it is a group's turn to get the pods of another operator version; if nil, it is always every group's turn.
+	// Revision names this version, with the settings of the installation.
 	Turns    Turns
 	Revision string
 
 	// PasswordServer changes and tries passwords of MySQL; nil means the servers themselves.
 	PasswordServer accounts.Server
-	// ApplicationServer is asked as the application of a group; nil means the servers themselves.
+	// ApplicationServer is what the operator logs in to as the application of a group; nil means the servers themselves.
 	ApplicationServer accounts.ApplicationServer
 
-	// Dial opens a connection to a MySQL; Dial is used if nil.
+	// Dial opens a connection to a MySQL; nil means work.Dial.
 	Dial func(mysql.Target) (work.Recipient, error)
 }
 
@@ -120,7 +120,7 @@ type Reconciler struct {
 	wakes      chan event.TypedGenericEvent[types.NamespacedName]
 
 	mu sync.Mutex
-	// unsettled holds the sites that do not do their part, and since when.
+	// unsettled holds the sites that are not settled, and since when.
 	unsettled map[scope.SiteKey]unsettled
 }
 
@@ -148,7 +148,7 @@ func New(o Options) *Reconciler {
 	r.passwords = accounts.New(r.base, accounts.Options{Access: o.Access, Server: o.PasswordServer, Runner: r.runner, Wake: r.Wake, Pauses: accounts.UsualPauses})
 	r.apps = accounts.NewApplication(r.base, accounts.ApplicationOptions{Access: o.Access, Server: o.ApplicationServer, Runner: r.runner, Wake: r.Wake, Pauses: accounts.UsualPauses, Secret: r.once})
 	r.made = &certificates.Groups{Base: r.base, Adopt: func(ctx context.Context, s *scope.Scope, secret *corev1.Secret) error {
-		return r.adopt(ctx, s, render.RootSecret(s.In, ""), secret) // labels and owner, and nothing of its content
+		return r.adopt(ctx, s, render.RootSecret(s.In, ""), secret) // labels and owner, not its content
 	}}
 	r.securing = &securing.Steps{Base: r.base, Access: o.Access, Dial: o.Dial}
 	r.restores = restoring.New(r.base, restoring.Options{
@@ -157,7 +157,7 @@ func New(o Options) *Reconciler {
 	return r
 }
 
-// port is what encryption needs of the Reconciler.
+// port is what encryption needs from the Reconciler.
 type port struct{ r *Reconciler }
 
 // NewScope implements Port.
@@ -177,7 +177,7 @@ func (p port) CloneWish(s *scope.Scope, site string) keyring.Clone {
 	return p.r.clones.CloneWish(s, site)
 }
 
-// Wake has a group looked at soon. It never blocks: when nobody takes wakes, the next reconcile comes by itself.
+// Wake queues a group soon. It never blocks: if no controller takes wakes, the next reconcile comes anyway.
 func (r *Reconciler) Wake(key types.NamespacedName) {
 	select {
 	case r.wakes <- event.TypedGenericEvent[types.NamespacedName]{Object: key}:
@@ -207,7 +207,7 @@ func (r *Reconciler) newScope(group *v1alpha1.MysqlFailoverGroup) *scope.Scope {
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (result reconcile.Result, err error) {
 	key := req.NamespacedName
 	group := &v1alpha1.MysqlFailoverGroup{}
-	// Live, because status says which sites are provisioned, and an older answer would take that away again.
+	// Live, because status says which sites are provisioned, and an older answer would undo that.
 	if err := r.Live.Get(ctx, key, group); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.forget(key)
@@ -228,7 +228,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (resu
 	defer func() {
 		statusErr := r.writeStatus(ctx, s, err)
 		if apierrors.IsConflict(statusErr) && err == nil {
-			result = reconcile.Result{RequeueAfter: scope.WhenOvertaken} // somebody wrote meanwhile: begin anew with what stands
+			result = reconcile.Result{RequeueAfter: scope.WhenOvertaken} // the group was written meanwhile: begin again with its present state
 			return
 		}
 		if statusErr != nil {
@@ -248,7 +248,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (resu
 			return reconcile.Result{}, fmt.Errorf("%s: %w", phase.name, err)
 		}
 	}
-	// In turn with the new groups: what happens raises it, but looks by the clock must not keep those from ever being begun.
+	// In turn with the new groups: events raise the priority, but looks by the clock must not keep new groups waiting for ever.
 	return reconcile.Result{RequeueAfter: s.Again, Priority: ptr.To(afterAll)}, nil
 }
 
@@ -261,9 +261,9 @@ func (r *Reconciler) phases() []phase {
 	return []phase{
 		{"add finalizer", r.addFinalizer},
 		{"observe", r.observe},
-		// Nothing that is wrong with an object keeps the sites that there are from being watched, least of all after a restart.
+		// No trouble with an object may keep the existing sites from being watched, least of all after a restart.
 		{"go on", r.startLoop},
-		// Early, so that what is wrong with the group's own objects does not keep it from following the active site.
+		// Early, so that no trouble with the group's own objects keeps it from following the active site.
 		{"steer", r.follow.Steer},
 		{"check features", r.features},
 		{"restore", r.restores.Begin},
@@ -287,7 +287,7 @@ func (r *Reconciler) phases() []phase {
 	}
 }
 
-// observe reads what later phases decide on: Deployments, pods and the facts of the poll loop.
+// observe reads what later phases base decisions on: Deployments, pods and the facts of the poll loop.
 func (r *Reconciler) observe(ctx context.Context, s *scope.Scope) error {
 	mine := []client.ListOption{client.InNamespace(s.Key.Namespace), client.MatchingFields{v1alpha1.IndexGroup: s.Key.Name},
 		client.MatchingLabels(render.GroupLabels(s.Key.Name))}
@@ -320,7 +320,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope.Scope) error {
 	return nil
 }
 
-// restarts are what the pods of sites that are there are to carry.
+// restarts returns the restart annotations that the pods of existing sites should have.
 func restarts(s *scope.Scope) map[string]string {
 	out := map[string]string{}
 	for site, d := range s.Deployments {
@@ -329,7 +329,7 @@ func restarts(s *scope.Scope) map[string]string {
 	return out
 }
 
-// newer prefers the pod that is not on its way out, then the younger one.
+// newer prefers the pod that is not being deleted, then the younger one.
 func newer(a, b *corev1.Pod) bool {
 	if (a.DeletionTimestamp == nil) != (b.DeletionTimestamp == nil) {
 		return a.DeletionTimestamp == nil
@@ -337,8 +337,8 @@ func newer(a, b *corev1.Pod) bool {
 	return b.CreationTimestamp.Before(&a.CreationTimestamp)
 }
 
-// startLoop has the poll loop run once there is something to poll. It runs early for the sites that exist, and again when the
-// first ones have been made.
+// startLoop starts the poll loop once there is something to poll. It runs early for the sites that exist, and again once the
+// first ones are made.
 func (r *Reconciler) startLoop(_ context.Context, s *scope.Scope) error {
 	if len(s.Deployments) > 0 {
 		r.Loops.Ensure(s.Key)
@@ -346,7 +346,7 @@ func (r *Reconciler) startLoop(_ context.Context, s *scope.Scope) error {
 	return nil
 }
 
-// forget drops what is kept about a group that is gone.
+// forget drops what is remembered of a group that is gone.
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Loops.Forget(key)
 	r.Work.Forget(key)

@@ -18,8 +18,8 @@ var (
 	eventFeaturesUnbuilt   = events.Warning(v1alpha1.ReasonFeaturesUnbuilt, "Ignore")
 )
 
-// features says what the specification asks for and does not get. Without some of it a new group must not run at all:
-// people would take an empty database for a restored one.
+// features says what the specification asks for and does not get. Without some features a new group must not run at
+// all: people would take an empty database for a restored one.
 func (r *Reconciler) features(_ context.Context, s *scope.Scope) error {
 	spec := &s.Group.Spec
 	if unbuilt := r.Proven.Unbuilt(spec); len(unbuilt) > 0 {

@@ -30,7 +30,7 @@ var (
 	eventGroupDataRemoved = events.Normal(v1alpha1.ReasonGroupDataRemoved, "Delete")
 )
 
-// addFinalizer makes sure that the group does not go before what must outlive it has been let go.
+// addFinalizer makes sure that the group does not go before it has released what must outlive it.
 func (r *Reconciler) addFinalizer(ctx context.Context, s *scope.Scope) error {
 	return r.setFinalizer(ctx, s.Group, controllerutil.AddFinalizer)
 }
@@ -40,13 +40,13 @@ func (r *Reconciler) setFinalizer(ctx context.Context, group *v1alpha1.MysqlFail
 	if !set(group, v1alpha1.Finalizer) {
 		return nil
 	}
-	// The lock keeps finalizers of others that came meanwhile.
+	// The optimistic lock keeps finalizers that others added meanwhile.
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	return r.Client.Patch(ctx, group, patch, client.FieldOwner(v1alpha1.ManagerController))
 }
 
-// finalize ends the work and the loop of a group that is being deleted, and lets its data go or stay as the deletion policy says. The
-// pods end with the group, by the garbage collector. It returns when to look again, if it has to wait for something.
+// finalize ends the work and the loop of a group that is being deleted, and deletes or keeps its data as the deletion policy says.
+// The garbage collector ends the pods with the group. It returns when to look again, if it must wait for something.
 func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (time.Duration, error) {
 	key := scope.KeyOf(group)
 	if !controllerutil.ContainsFinalizer(group, v1alpha1.Finalizer) {
@@ -65,17 +65,17 @@ func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailover
 		return 0, err
 	}
 	if r.encryption.KeepsKeyrings(group) {
-		// Only now: in a foreground deletion the garbage collector waits for nobody.
+		// Only after letGo: in a foreground deletion the garbage collector does not wait.
 		if waits, err := r.encryption.AwaitEscrow(ctx, group); err != nil || waits {
 			return scope.WhenMoving, err
 		}
 		r.Loops.Forget(key)
-		// What a person brought back in between is the group's.
+		// Data that a person brought back meanwhile belongs to the group too.
 		if data, err = r.letGo(ctx, group); err != nil {
 			return 0, err
 		}
 	}
-	// Nobody owns it across namespaces. A group of the same name gets another one, and its pods are new too.
+	// No owner can be in another namespace, so the operator deletes the key. A new group of the same name gets another key, and new pods too.
 	if err := r.Keys.Delete(ctx, group.UID); err != nil {
 		return 0, err
 	}
@@ -87,7 +87,7 @@ func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailover
 	return 0, nil
 }
 
-// letGo takes the group off the owners of its data, or deletes it, and returns what that is.
+// letGo removes the group from the owners of its data, or deletes the data, and returns that data.
 func (r *Reconciler) letGo(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) ([]client.Object, error) {
 	data, err := r.data(ctx, group)
 	if err != nil {
@@ -107,7 +107,7 @@ func (r *Reconciler) letGo(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 	return data, nil
 }
 
-// data are the volumes and generated Secrets of a group, read live: what is missed here is deleted or orphaned wrongly.
+// data returns the volumes and generated Secrets of a group, read live: what is missed here is wrongly deleted or orphaned.
 func (r *Reconciler) data(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) ([]client.Object, error) {
 	var out []client.Object
 	var volumes corev1.PersistentVolumeClaimList
@@ -132,7 +132,7 @@ func (r *Reconciler) data(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 			return nil, fmt.Errorf("read secret %s: %w", name, err)
 		}
 		if errors.Is(apply.Belongs(group, &corev1.Secret{}, secret), apply.ErrForeign) {
-			continue // it has a name that the group wants, and was never taken: who may make groups deletes no Secret of somebody else by that
+			continue // it has a name that the group wants, but the group never owned it: making and deleting a group must not delete another's Secret
 		}
 		out = append(out, secret)
 	}
@@ -150,7 +150,7 @@ func (r *Reconciler) data(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 	return append(out, keyrings...), nil
 }
 
-// orphan takes the group off an object's owners, so that the garbage collector leaves it.
+// orphan removes the group from an object's owners, so that the garbage collector keeps the object.
 func (r *Reconciler) orphan(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj client.Object) error {
 	before, ok := obj.DeepCopyObject().(client.Object)
 	if !ok {
@@ -170,7 +170,7 @@ func (r *Reconciler) orphan(ctx context.Context, group *v1alpha1.MysqlFailoverGr
 	return client.IgnoreNotFound(r.Client.Patch(ctx, obj, patch, client.FieldOwner(v1alpha1.ManagerController)))
 }
 
-// farewell says what stays and how to remove it.
+// farewell says what stays, and how to remove it.
 func (r *Reconciler) farewell(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, data []client.Object, kept bool) {
 	var names []string
 	for _, obj := range data {
@@ -188,7 +188,7 @@ func (r *Reconciler) farewell(ctx context.Context, group *v1alpha1.MysqlFailover
 	}
 	command := fmt.Sprintf("kubectl -n %s delete %s", group.Namespace, strings.Join(names, " "))
 	if slices.ContainsFunc(data, isKeyring) {
-		// The chart's admission policy keeps keyrings in escrow from whoever does not say that they mean it.
+		// The chart's admission policy protects keyrings in escrow from anyone who does not first label them for deletion.
 		command = fmt.Sprintf("kubectl -n %s label secret -l %s,%s=%s %s=true && %s", group.Namespace, v1alpha1.LabelKeyringVersion,
 			v1alpha1.LabelGroup, group.Name, v1alpha1.LabelAllowDeletion, command)
 	}

@@ -19,9 +19,9 @@ import (
 
 var eventImageNotAllowed = events.Warning(v1alpha1.ReasonImageNotAllowed, "Refuse")
 
-// wanted are the Deployments of the sites as they are to be. With an image that the installation does not allow a site that exists
-// keeps the one that it has, whatever else about it changes, so that it can always be updated, sealed and failed over to; one that
-// does not exist is not made.
+// wanted returns the sites' Deployments as they should be. If the installation does not allow the image, an existing site keeps
+// its present one, whatever else changes about it, so that it can always be updated, sealed and promoted; a site that does not
+// exist is not made.
 func (r *Reconciler) wanted(ctx context.Context, s *scope.Scope) (map[string]*appsv1.Deployment, error) {
 	want := map[string]*appsv1.Deployment{}
 	if r.Limits.AllowsImage(s.Group.Spec.Image) {
@@ -51,8 +51,8 @@ func (r *Reconciler) wanted(ctx context.Context, s *scope.Scope) (map[string]*ap
 	return want, nil
 }
 
-// imageInPlace is the MySQL image of a site's Deployment, which is read live, because the cache keeps no templates. Without a
-// Deployment it is what the site's pod last had; empty if it never had one.
+// imageInPlace is the MySQL image of a site's Deployment, read live because the cache keeps no templates. Without a
+// Deployment it is the last image of the site's pod; empty if there never was one.
 func (r *Reconciler) imageInPlace(ctx context.Context, s *scope.Scope, site v1alpha1.Site) (string, error) {
 	if s.Deployments[site.Name] != nil {
 		d := &appsv1.Deployment{}

@@ -38,9 +38,9 @@ const (
 	reconcileTimeout = time.Minute
 )
 
-// managed are the kinds that the operator makes or follows. The cache holds of them only what carries our label. Secrets
-// are not among them: watching needs the right to list every Secret, so they are read one by one, at the latest when a
-// settled group is looked at again. Those that hold keyrings are watched where there is an escrow listener.
+// managed are the kinds that the operator makes or follows. Of these the cache holds only objects with the operator's
+// label. Secrets are not among them: watching needs the right to list every Secret, so the operator reads them one by one,
+// at the latest when it looks at a settled group again. It watches Secrets with keyrings if there is an escrow listener.
 func managed() []client.Object {
 	return []client.Object{
 		&appsv1.Deployment{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.Pod{},
@@ -48,10 +48,10 @@ func managed() []client.Object {
 	}
 }
 
-// Cached are the kinds that are watched wholly once this process leads.
+// Cached returns the kinds that this process watches in full once it leads.
 func Cached() []client.Object { return append(managed(), &batchv1.Job{}) }
 
-// CacheByObject restricts the cache to managed objects: the pods of others are none of our business, and need no
+// CacheByObject restricts the cache to managed objects: the operator does not need other pods, and they would cost
 // memory. It is for the manager's cache options.
 func CacheByObject() map[client.Object]cache.ByObject {
 	ours := labels.SelectorFromSet(labels.Set{v1alpha1.LabelManagedBy: v1alpha1.ManagedByOperator})
@@ -59,17 +59,17 @@ func CacheByObject() map[client.Object]cache.ByObject {
 	for _, kind := range managed() {
 		out[kind] = cache.ByObject{Label: ours}
 	}
-	// Those of backups, which operator/backups watches.
+	// The Jobs of backups, which operator/backups watches.
 	out[&batchv1.Job{}] = cache.ByObject{Label: ours}
-	// Only watched, and as metadata: no key is ever in the cache.
+	// Only watched, as metadata: no key is ever in the cache.
 	out[&corev1.Secret{}] = cache.ByObject{Label: labels.SelectorFromSet(labels.Set{
 		v1alpha1.LabelManagedBy: v1alpha1.ManagedByOperator, v1alpha1.LabelName: v1alpha1.NameKeyring,
 	})}
 	return out
 }
 
-// index makes the index by which the pods and Deployments of a group are found, here and by the poll loops; without it, whoever
-// looks for them goes through those of all groups in the namespace.
+// index makes the index by which this package and the poll loops find the pods and Deployments of a group; without it, each
+// search would go through those of all groups in the namespace.
 func index(ctx context.Context, indexer client.FieldIndexer) error {
 	for _, kind := range []client.Object{&corev1.Pod{}, &appsv1.Deployment{}} {
 		if err := indexer.IndexField(ctx, kind, v1alpha1.IndexGroup, indexed); err != nil {
@@ -120,7 +120,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return b.Complete(r)
 }
 
-// groupOf finds the group by label and not by owner: what outlives the group has none.
+// groupOf finds the group by label and not by owner: objects that outlive the group have no owner.
 func groupOf(_ context.Context, obj client.Object) []reconcile.Request {
 	group := obj.GetLabels()[v1alpha1.LabelGroup]
 	if group == "" {
@@ -129,7 +129,7 @@ func groupOf(_ context.Context, obj client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: group}}}
 }
 
-// states are what the sites are, in one word each.
+// states returns the state of each site.
 func states(group *v1alpha1.MysqlFailoverGroup) map[string]v1alpha1.SiteState {
 	out := map[string]v1alpha1.SiteState{}
 	for _, site := range group.Status.Sites {
@@ -138,7 +138,7 @@ func states(group *v1alpha1.MysqlFailoverGroup) map[string]v1alpha1.SiteState {
 	return out
 }
 
-// sealedWith is what a person may patch of the keyrings: the phase, and the version to go back to.
+// sealedWith returns what a person may patch of the keyrings: the phase, and the version to roll back to.
 func sealedWith(group *v1alpha1.MysqlFailoverGroup) map[string]string {
 	out := map[string]string{}
 	if e := group.Status.EncryptionAtRest; e != nil {
@@ -149,7 +149,7 @@ func sealedWith(group *v1alpha1.MysqlFailoverGroup) map[string]string {
 	return out
 }
 
-// cacheMaster is which cache is the master, and whether that is about to change.
+// cacheMaster says which cache is the master, and whether that is about to change.
 func cacheMaster(group *v1alpha1.MysqlFailoverGroup) string {
 	c := group.Status.Cache
 	if c == nil {
@@ -170,17 +170,17 @@ func leaseOfClaim(group *v1alpha1.MysqlFailoverGroup) string {
 	return group.Status.Claim.Lease
 }
 
-// afterAll is below the priority of everything else, also of what was there when the operator started. New groups have it,
-// and looks that only the clock asks for.
+// afterAll is below the priority of everything else, even of groups that existed when the operator started. New groups
+// have it, and looks that only the clock asks for.
 const afterAll = 2 * handler.LowPriority
 
-// begun is true for a group of which something was made already.
+// begun is true for a group that already has some of its objects.
 func begun(group client.Object) bool {
 	return controllerutil.ContainsFinalizer(group, v1alpha1.Finalizer)
 }
 
-// queueLast has a new group wait until those that are under way were looked at: of a thousand that come at once, each is
-// ready soon after it was begun, and they do not all wait for the last one, polled often all the while.
+// queueLast lets a new group wait until those under way were looked at: if a thousand come at once, each is ready soon
+// after it was begun, instead of all waiting for the last one and being polled often meanwhile.
 func queueLast() handler.EventHandler {
 	return handler.Funcs{CreateFunc: func(_ context.Context, e event.CreateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)}
@@ -195,8 +195,8 @@ func queueLast() handler.EventHandler {
 	}}
 }
 
-// relevantGroup leaves out groups that nothing was made of yet, which queueLast queues, and the status that the poll loop writes all the time: of it, only the active site, the states
-// of the sites and their keyrings matter.
+// relevantGroup leaves out groups that have no objects yet, which queueLast queues, and most of the status that the poll loop writes all the time:
+// only the active site, the states of the sites and their keyrings matter.
 func relevantGroup() predicate.Predicate {
 	return predicate.Funcs{CreateFunc: func(e event.CreateEvent) bool { return begun(e.Object) }, UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok1 := e.ObjectOld.(*v1alpha1.MysqlFailoverGroup)

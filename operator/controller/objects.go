@@ -28,8 +28,8 @@ var (
 	eventForeignObjectInPlay = events.Warning(v1alpha1.ReasonForeignObject, "Refuse")
 )
 
-// objects applies what restarts no pod. ConfigMaps are not among it: a mounted one reaches running pods, so a site's
-// changes only when it is the site's turn.
+// objects applies the objects that restart no pod. It leaves out ConfigMaps: a mounted one reaches running pods, so a
+// site's ConfigMap changes only when it is the site's turn.
 func (r *Reconciler) objects(ctx context.Context, s *scope.Scope) error {
 	wanted := []client.Object{
 		render.PrimaryService(s.In), render.ReplicasService(s.In), render.DisruptionBudget(s.In), render.Protection(s.In),
@@ -50,15 +50,15 @@ func (r *Reconciler) objects(ctx context.Context, s *scope.Scope) error {
 	return nil
 }
 
-// tellRestored says that somebody has changed what a site is configured by. It may be a slip, and it may be somebody who tries what can
-// be reached that way: docs/security.md.
+// tellRestored reports that someone changed the configuration of a site. It may be a mistake, or someone may be trying what that
+// allows: docs/security.md.
 func (r *Reconciler) tellRestored(group *v1alpha1.MysqlFailoverGroup, obj client.Object) {
 	if config, is := obj.(*corev1.ConfigMap); is {
 		r.Recorder.Emit(group, config, eventConfigRestored, "ConfigMap %s was changed by another program or person; the operator restored it", config.Name)
 	}
 }
 
-// refused turns errors that a person has to settle into a condition; others go on as errors.
+// refused turns errors that a person must resolve into a condition, and returns all others.
 func (r *Reconciler) refused(s *scope.Scope, err error) error {
 	switch {
 	case errors.Is(err, apply.ErrForeign):
@@ -71,9 +71,9 @@ func (r *Reconciler) refused(s *scope.Scope, err error) error {
 	return err
 }
 
-// removeSites removes the objects of sites that left the specification. The active site stays: without it nobody takes
-// writes, and its data may be the newest. While the role moves both ends stay: the old one may hold what the new one
-// lacks, and its sidecar is whom the promotion gate asks for the proof. A pod stays whose keyring the volume that it leaves needs.
+// removeSites removes the objects of sites that left the specification. The active site stays: without it no site takes writes,
+// and its data may be the newest. While the role moves both ends stay: the old one may hold what the new one lacks, and the
+// promotion gate asks its sidecar for the proof. A pod stays if the volume that it leaves needs its keyring.
 func (r *Reconciler) removeSites(ctx context.Context, s *scope.Scope) error {
 	keep := s.Sites()
 	for _, site := range scope.Sorted(s.Deployments) {
@@ -88,8 +88,8 @@ func (r *Reconciler) removeSites(ctx context.Context, s *scope.Scope) error {
 			continue
 		}
 		if isPeer(s, site) {
-			// As long as it runs it acknowledges every epoch. Gone, it could not, and a failover by time would wait for a person. The
-			// update that replaces those pods says how far it is.
+			// While it runs it acknowledges every epoch. Once gone it could not, and a failover by the end of a lease would wait for
+			// a person. The update that replaces those pods says how far it is.
 			s.Again = min(s.Again, scope.WhenMoving)
 			continue
 		}
@@ -136,7 +136,7 @@ func (r *Reconciler) removeSite(ctx context.Context, s *scope.Scope, site string
 		doomed = append(doomed, render.DataVolume(s.In, gone))
 		kept = "its volume was deleted"
 	}
-	// The Deployment last: it is how the site is found.
+	// The Deployment goes last: the operator finds the site by it.
 	doomed = append(doomed, s.Deployments[site])
 	for _, obj := range doomed {
 		if err := r.apply.Remove(ctx, s.Group, obj); err != nil {

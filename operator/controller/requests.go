@@ -13,7 +13,7 @@ import (
 var ownRequests = []v1alpha1.RequestKind{v1alpha1.RequestRecloneSite, v1alpha1.RequestRotateKeyring, v1alpha1.RequestRotatePasswords,
 	v1alpha1.RequestRotateCertificate}
 
-// takeUpRequests has every request have a name before anything is done for it, and takes off what an operator before this one answered.
+// takeUpRequests gives every request an id before anything is done for it, and removes requests that an earlier operator answered.
 func (r *Reconciler) takeUpRequests(ctx context.Context, s *scope.Scope) error {
 	return r.base.Answers().Tidy(ctx, s.Group, ownRequests...)
 }

@@ -25,11 +25,11 @@ var (
 	eventPauseUnreadable  = events.Warning(v1alpha1.ReasonPauseUnreadable, "Ignore")
 )
 
-// leavingForUpdate is why the controller asks a site to give its role away. The poll loop knows the text, as
-// failover.LeavingForUpdate, and makes it the cause of the planned failover.
+// leavingForUpdate is the reason with which the controller asks a site to give its role away. The poll loop knows the
+// text, as failover.LeavingForUpdate, and makes it the cause of the planned failover.
 const leavingForUpdate = "its pod is to be updated"
 
-// rollOut makes the pods that are missing, and replaces at most one that is out of date.
+// rollOut makes missing pods, and replaces at most one that is out of date.
 func (r *Reconciler) rollOut(ctx context.Context, s *scope.Scope) error {
 	if !s.TLSReady {
 		r.Work.AskToLeave(s.Key, "", "")
@@ -67,7 +67,7 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope.Scope) error {
 	return nil
 }
 
-// makePod makes the pod of a site, or replaces it. It is false if the pod that is there has to stay after all: the next look says why.
+// makePod makes the pod of a site, or replaces it. It returns false if the present pod must stay after all: the next look says why.
 func (r *Reconciler) makePod(ctx context.Context, s *scope.Scope, site v1alpha1.Site, d rollout.Decision, want *appsv1.Deployment) (bool, error) {
 	if d.Update == site.Name {
 		if gone, err := r.encryption.EscrowIsGone(ctx, s, site.Name); err != nil || gone {
@@ -97,17 +97,17 @@ func (r *Reconciler) rolloutProgress(s *scope.Scope, d rollout.Decision) {
 	case d.Leave != "":
 		s.Progress(scope.Moving(v1alpha1.ReasonMovingRole, d.Message), scope.WhenMoving)
 	case d.Reason == v1alpha1.ReasonWaitingForSite && !s.Provisioned[d.Site]:
-		// Provisioning has more to say about it.
+		// Provisioning says more about it.
 		s.Again = min(s.Again, scope.WhenMoving)
 	case stopped[d.Reason] != "":
-		// That may be in a week. What lets it go on is an event, and each look is some reads of the API server.
+		// That may be in a week. An event lets the update continue, and each look costs some reads of the API server.
 		s.Progress(scope.Stuck(stopped[d.Reason], d.Message), scope.WhenWaiting)
 	default:
 		s.Progress(scope.Moving(v1alpha1.ReasonWaitingForSite, d.Message), scope.WhenMoving)
 	}
 }
 
-// stopped are the reasons with which an update goes on only when something else happens, often by a person.
+// stopped has the reasons with which an update continues only after something else happens, often done by a person.
 var stopped = map[v1alpha1.Reason]v1alpha1.Reason{
 	v1alpha1.ReasonPaused:      v1alpha1.ReasonPaused,
 	v1alpha1.ReasonSiteNotBack: v1alpha1.ReasonSiteNotBack,
@@ -116,7 +116,7 @@ var stopped = map[v1alpha1.Reason]v1alpha1.Reason{
 	v1alpha1.ReasonPodKept:     v1alpha1.ReasonKeyringKept,
 }
 
-// sayNotBack tells once of each site at which the update stopped.
+// sayNotBack reports each site at which the update stopped, once.
 func (r *Reconciler) sayNotBack(s *scope.Scope, d rollout.Decision) {
 	for _, site := range s.Group.Spec.Sites {
 		text := ""
@@ -127,7 +127,7 @@ func (r *Reconciler) sayNotBack(s *scope.Scope, d rollout.Decision) {
 	}
 }
 
-// rolloutGroup collects what the decision stands on.
+// rolloutGroup collects the facts that the decision rests on.
 func (r *Reconciler) rolloutGroup(s *scope.Scope, want map[string]*appsv1.Deployment) rollout.Group {
 	g := rollout.Group{Transition: s.Group.Status.Transition != nil, Paused: r.pausedUntil(s)}
 	for _, site := range s.Group.Spec.Sites {
@@ -144,8 +144,8 @@ func (r *Reconciler) rolloutGroup(s *scope.Scope, want map[string]*appsv1.Deploy
 	return g
 }
 
-// pausedUntil is until when a person keeps the operator from replacing pods; empty if nobody does. What is no time pauses
-// nothing: the operator must not stand still for ever because of a slip.
+// pausedUntil says until when a person keeps the operator from replacing pods; empty if there is no pause. A value that
+// is no time pauses nothing: a mistake must not stop the operator for ever.
 func (r *Reconciler) pausedUntil(s *scope.Scope) string {
 	text, set := s.Group.Annotations[v1alpha1.AnnotationPauseUntil]
 	until, err := time.Parse(time.RFC3339, text)

@@ -17,10 +17,10 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
-// lateAfter is how long a site with the wished pod may take to do its part before people are told.
+// lateAfter is how long a site with the wanted pod may take to settle before people are told.
 const lateAfter = 2 * time.Minute
 
-// unsettled is since when a site has not done its part with a pod of one template.
+// unsettled says since when a site with a pod of one template has not been settled.
 type unsettled struct {
 	hash  string
 	since time.Time
@@ -29,7 +29,7 @@ type unsettled struct {
 func (r *Reconciler) rolloutSite(s *scope.Scope, spec v1alpha1.Site, want *appsv1.Deployment) rollout.Site {
 	name := spec.Name
 	_, busy := r.Work.Busy(s.Key.Namespace, s.Key.Name, name)
-	// The job of a clone that an operator before this one began is taken up only after the first look at the pods.
+	// A clone that an earlier operator began gets its job only after the first look at the pods.
 	busy = busy || s.Facts.Sites[name].Cloning
 	site := rollout.Site{
 		Name: name, Active: name == s.ActiveSite(), Busy: busy, Candidate: spec.Role == v1alpha1.PrimaryCandidate,
@@ -48,9 +48,9 @@ func (r *Reconciler) rolloutSite(s *scope.Scope, spec v1alpha1.Site, want *appsv
 	site.Held = (site.Diverged || otherSeries(s, name)) && scope.Serves(s, name) && !busy
 	site.Uncloned = scope.Encrypted(s.Group) && r.clones.Uncloned(s, name)
 	site.Starting = scope.BeingReplaced(s, name)
-	// As long as nothing is known of the sites, as after a restart, one that is not ready may still serve.
+	// While nothing is known of the sites, as after a restart, a site that is not ready may still serve.
 	site.Broken = s.Known && !s.Facts.Sites[name].MysqlUp && s.Now.Sub(scope.UnavailableSince(current, s.Now)) >= scope.BrokenAfter
-	// One that does not come up, or has no data, loses nothing by a new pod, and may need just this one.
+	// A site that does not come up, or has no data, loses nothing by a new pod, and may need exactly this one.
 	if s.Upgrade.Sort(s.Group, name, scope.SpecHash(current), scope.SpecHash(want)) && !site.Broken && !site.Uncloned {
 		site.UpToDate = true
 	}
@@ -61,13 +61,13 @@ func (r *Reconciler) rolloutSite(s *scope.Scope, spec v1alpha1.Site, want *appsv
 	return site
 }
 
-// late is true if a site has had the wished pod for so long that it should be settled. One that is waiting for its data is
-// in the hands of provisioning.
+// late is true if a site has had the wanted pod for so long that it should be settled. Provisioning takes care of a site
+// that waits for its data.
 func (r *Reconciler) late(s *scope.Scope, site rollout.Site) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key, hash := s.SiteKey(site.Name), scope.SpecHash(s.Deployments[site.Name])
-	// How long a backup is loaded nobody can say; what keeps it from being loaded is told by the condition RestoreReady.
+	// No one can say how long loading a backup takes; the condition RestoreReady says what prevents it.
 	if site.Settled || site.Busy || s.RestorePending || (!s.Provisioned[site.Name] && s.Facts.Sites[site.Name].MysqlUp) {
 		delete(r.unsettled, key)
 		return false
@@ -88,23 +88,23 @@ func (r *Reconciler) forgetUnsettled(group types.NamespacedName) {
 	}
 }
 
-// otherSeries is true for a site that waits for its data, and whose MySQL is of another series than that of the active site:
-// MySQL clones within one series only.
+// otherSeries is true for a site that waits for its data and whose MySQL is of another series than the active site's: MySQL
+// clones within one series only.
 func otherSeries(s *scope.Scope, name string) bool {
 	f, active := s.Facts.Sites[name], s.Facts.Sites[s.ActiveSite()]
 	if s.Provisioned[name] || !f.MysqlUp || f.Version == "" || active.Version == "" {
-		return false // what is not known holds nobody up for longer than it takes to know
+		return false // an unknown version must not hold up the other sites
 	}
 	return series(f.Version) != series(active.Version)
 }
 
-// series is the part of a version of MySQL within which servers clone from each other, such as 9.7.
+// series is the part of a MySQL version within which servers clone from each other, such as 9.7.
 func series(version string) string {
 	parts := strings.SplitN(version, ".", 3)
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
-// trouble is what is known about why a site is not settled, for people. It holds nothing that changes while nothing
+// trouble tells people what is known about why a site is not settled. It has nothing in it that changes while nothing
 // happens.
 func trouble(s *scope.Scope, name string) string {
 	pod, f := s.Pods[name], s.Facts.Sites[name]
@@ -129,15 +129,15 @@ func trouble(s *scope.Scope, name string) string {
 	return ""
 }
 
-// telling are the reasons of a container that waits which a person has to do something about, and how they are told. Some
-// take turns with each other.
+// telling maps the reasons of a waiting container that need a person's action to the reason that is shown. Some of them
+// alternate.
 var telling = map[string]string{
 	"ErrImagePull": "ImagePullBackOff", "ImagePullBackOff": "ImagePullBackOff", "InvalidImageName": "InvalidImageName",
 	"ErrImageNeverPull": "ErrImageNeverPull", "CrashLoopBackOff": "CrashLoopBackOff", "RunContainerError": "RunContainerError",
 	"CreateContainerConfigError": "CreateContainerConfigError", "CreateContainerError": "CreateContainerError",
 }
 
-// crashLoop is how often a container was restarted when it counts as one that does not start.
+// crashLoop is after how many restarts a container counts as one that does not start.
 const crashLoop = 3
 
 func podTrouble(pod *corev1.Pod) string {
@@ -152,7 +152,7 @@ func podTrouble(pod *corev1.Pod) string {
 		case c.State.Waiting != nil:
 			why = telling[c.State.Waiting.Reason]
 		case !c.Ready && c.RestartCount >= crashLoop:
-			// Between two waits it runs for a moment.
+			// Between two waits the container runs for a moment.
 			why = "CrashLoopBackOff"
 		}
 		if why != "" {

@@ -22,14 +22,14 @@ import (
 
 var eventAccountsMissing = events.Warning(v1alpha1.ReasonAccountsSecretMissing, "Wait")
 
-// secrets makes what is generated once: the key that signs statements, and the passwords. How those are replaced: operator/accounts.
+// secrets makes what is generated once: the key that signs statements, and the passwords. operator/accounts replaces passwords.
 func (r *Reconciler) secrets(ctx context.Context, s *scope.Scope) error {
 	if err := r.authority(ctx, s); err != nil {
 		return err
 	}
 	accounts, err := r.once(ctx, s, v1alpha1.AccountsSecret(s.Key.Name), func() (*corev1.Secret, error) {
 		if s.Group.Status.Epoch > 0 {
-			// New passwords would fit no server, and lock the operator out for good.
+			// New passwords would fit no server, and lock out the operator for good.
 			return nil, fmt.Errorf("%w: it is missing, although the group has run", render.ErrSecretIncomplete)
 		}
 		return render.AccountsSecret(s.In, render.Passwords{
@@ -58,8 +58,8 @@ func (r *Reconciler) secrets(ctx context.Context, s *scope.Scope) error {
 	return r.reportKeys(ctx, s)
 }
 
-// reportKeys makes the key with which each site authenticates its reports. One that is deleted is made again: the running pod gets the
-// new one within a minute or two, and until then its sidecar counts as silent.
+// reportKeys makes the key with which each site authenticates its reports. It makes a deleted key again: the running pod gets the new
+// one within a minute or two, and until then its sidecar counts as silent.
 func (r *Reconciler) reportKeys(ctx context.Context, s *scope.Scope) error {
 	for _, site := range s.Group.Spec.Sites {
 		name := v1alpha1.ReportSecret(s.Key.Name, site.Name)
@@ -83,8 +83,8 @@ func (r *Reconciler) reportKeys(ctx context.Context, s *scope.Scope) error {
 	return nil
 }
 
-// once returns a Secret, made by make if it does not exist. It is created, never applied: an existing one, seen or not,
-// keeps its content. Only its labels and owner follow the specification.
+// once returns a Secret, and makes it with make if it does not exist. It creates and never applies: an existing Secret,
+// seen or not, keeps its content. Only the labels and owner follow the specification.
 func (r *Reconciler) once(ctx context.Context, s *scope.Scope, name string, make func() (*corev1.Secret, error)) (*corev1.Secret, error) {
 	secret, err := r.existing(ctx, s, name, make)
 	if err != nil {
@@ -93,7 +93,7 @@ func (r *Reconciler) once(ctx context.Context, s *scope.Scope, name string, make
 	return secret, r.adopt(ctx, s, render.RootSecret(s.In, ""), secret)
 }
 
-// existing returns a Secret as it is, made by make if it does not exist.
+// existing returns a Secret unchanged, and makes it with make if it does not exist.
 func (r *Reconciler) existing(ctx context.Context, s *scope.Scope, name string, make func() (*corev1.Secret, error)) (*corev1.Secret, error) {
 	key := types.NamespacedName{Namespace: s.Key.Namespace, Name: name}
 	secret := &corev1.Secret{}
@@ -112,7 +112,7 @@ func (r *Reconciler) create(ctx context.Context, key types.NamespacedName, make 
 	if err != nil {
 		return nil, err
 	}
-	// The owner is applied afterwards, so that it can be taken away again.
+	// The owner is applied afterwards, so that it can be removed again.
 	secret.OwnerReferences = nil
 	err = r.Client.Create(ctx, secret, client.FieldOwner(v1alpha1.ManagerController))
 	if apierrors.IsAlreadyExists(err) {
@@ -125,8 +125,8 @@ func (r *Reconciler) create(ctx context.Context, key types.NamespacedName, make 
 	return secret, nil
 }
 
-// adopt applies labels and owner, those of bare, and nothing of the content. The uid keeps the apply from making a Secret without
-// content if somebody has deleted it just now.
+// adopt applies the labels and owner of bare, and no content. The uid keeps the apply from making a Secret without content if it
+// was deleted just now.
 func (r *Reconciler) adopt(ctx context.Context, s *scope.Scope, bare, secret *corev1.Secret) error {
 	bare.Name, bare.UID, bare.Data, bare.Type = secret.Name, secret.UID, nil, ""
 	return r.apply.ApplyOver(ctx, s.Group, bare, secret)

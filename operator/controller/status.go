@@ -33,7 +33,7 @@ var ownConditions = []string{
 	v1alpha1.ConditionApplicationReady,
 }
 
-// writeStatus applies the controller's part of status, all of it: what is left out is taken away.
+// writeStatus applies all of the controller's part of status: a field that is left out is removed.
 func (r *Reconciler) writeStatus(ctx context.Context, s *scope.Scope, failure error) error {
 	conditions := stampedConditions(s, failure)
 	sites := siteStatuses(s)
@@ -64,8 +64,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope.Scope, failure er
 		status.WithTLS(securing.Apply(s.TLS))
 	}
 	s.Upgrade.Apply(s.Group, status)
-	// The uid keeps the apply from making a group that was deleted just now, the version an operator that stood still since it
-	// read the group from writing over what its successor found (I12, I15; simulation, seed 661).
+	// The uid keeps the apply from making a group again that was deleted just now. The version keeps an operator that hung
+	// since it read the group from overwriting what its successor found (I12, I15; simulation, seed 661).
 	config := applyv1alpha1.MysqlFailoverGroup(s.Key.Name, s.Key.Namespace).WithUID(s.Group.UID).
 		WithResourceVersion(s.Group.ResourceVersion).WithStatus(status)
 	err := r.Client.Status().Apply(ctx, config, client.FieldOwner(v1alpha1.ManagerControllerStatus), client.ForceOwnership)
@@ -127,8 +127,8 @@ func cloneApply(clone *v1alpha1.CloneProgress) *applyv1alpha1.CloneProgressApply
 	return out
 }
 
-// stampedConditions are the controller's conditions as they belong into status, sorted by type. After a failure those
-// that no phase came to say anything about stay as they are.
+// stampedConditions returns the controller's conditions for status, sorted by type. After a failure, conditions that no
+// phase reached stay unchanged.
 func stampedConditions(s *scope.Scope, failure error) []metav1.Condition {
 	wanted := append(slices.Clone(s.Conditions), progressCondition(s, failure))
 	var out []metav1.Condition
@@ -174,7 +174,7 @@ func sameConditions(s *scope.Scope, stamped []metav1.Condition) bool {
 	})
 }
 
-// siteStatuses are the controller's fields of each site of the specification, and of those that left it and are kept.
+// siteStatuses returns the controller's fields of each site of the specification, and of sites that left it and are kept.
 func siteStatuses(s *scope.Scope) []v1alpha1.SiteStatus {
 	before := map[string]v1alpha1.SiteStatus{}
 	for _, old := range s.Group.Status.Sites {
@@ -210,8 +210,8 @@ func siteStatuses(s *scope.Scope) []v1alpha1.SiteStatus {
 	return out
 }
 
-// nodesInSight are the nodes of sites that the poll loop keeps in sight although they are none of these: the pod of one may still
-// run and vouch, and a taint of that node is what proves that it does not (I4).
+// nodesInSight returns the nodes of sites other than these that the poll loop keeps in sight: the pod of one may still run and
+// vouch, and a taint of that node is what proves that it does not (I4).
 func nodesInSight(s *scope.Scope, but []string) []v1alpha1.SiteStatus {
 	var out []v1alpha1.SiteStatus
 	for _, old := range s.Group.Status.Sites {
@@ -222,16 +222,16 @@ func nodesInSight(s *scope.Scope, but []string) []v1alpha1.SiteStatus {
 	return out
 }
 
-// holdsTheData is false for a pod on another volume than the one that was noted, and until that is known: the pod that held
-// the data may still run where it was, and its node is what a person's taint speaks of.
+// holdsTheData is false for a pod on another volume than the noted one, and until its volume is known: the pod that held
+// the data may still run on its node, and a person's taint refers to that node.
 func holdsTheData(s *scope.Scope, name string, pod *corev1.Pod) bool {
 	noted, f := s.Volumes[name], s.Facts.Sites[name]
 	return noted == "" || f.PodUID == string(pod.UID) && f.VolumeID == noted
 }
 
 // sidecarStarted is true if the sidecar of a pod has ever started. It starts once it holds the lock of the volume, which
-// proves that no other pod of the site runs. Until then the site's last pod may still run where it was, so a
-// replacement that was only scheduled must not take its node out of status.
+// proves that no other pod of the site runs. Until then the site's last pod may still run on its node, so a replacement
+// that was only scheduled must not remove that node from status.
 func sidecarStarted(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.InitContainerStatuses, func(c corev1.ContainerStatus) bool {
 		started := c.Started != nil && *c.Started
@@ -256,7 +256,7 @@ func sameSites(s *scope.Scope, sites []v1alpha1.SiteStatus) bool {
 		delete(before, site.Name)
 	}
 	for _, gone := range before {
-		// A site that left the specification: our fields of it have to go.
+		// The site left the specification: the controller's fields of it must go.
 		if !equality.Semantic.DeepEqual(gone, v1alpha1.SiteStatus{Name: gone.Name}) {
 			return false
 		}

@@ -32,8 +32,8 @@ var (
 	eventCertManagerMissing    = events.Warning(v1alpha1.ReasonCertManagerMissing, "Wait")
 )
 
-// tls asks for the group's certificate and says whether the pods can run with it. They wait while they cannot: mysqld
-// would not start, or no replica could verify its source.
+// tls asks for the group's certificate and says whether the pods can run with it. Until then they wait: mysqld would
+// not start, or no replica could verify its source.
 func (r *Reconciler) tls(ctx context.Context, s *scope.Scope) error {
 	spec, name := s.Group.Spec.TLS, s.Group.Spec.TLS.Secret(s.Key.Name)
 	if !spec.Made() {
@@ -93,7 +93,7 @@ func (r *Reconciler) tls(ctx context.Context, s *scope.Scope) error {
 	return nil
 }
 
-// tlsCondition is what is said of a certificate with which pods can run. They need not wait for what is wrong: a new one starts with
+// tlsCondition is the condition for a certificate with which pods can run. They need not wait for a repair: a new pod starts with
 // what is in the Secret.
 func tlsCondition(kept certificates.Kept, trouble, notMeant string) conditions.Condition {
 	const usual = "the certificate names every site"
@@ -103,7 +103,7 @@ func tlsCondition(kept certificates.Kept, trouble, notMeant string) conditions.C
 	case trouble != "":
 		return conditions.False(v1alpha1.ConditionTLSReady, v1alpha1.ReasonCertificateNotRenewed, trouble)
 	case notMeant != "":
-		// A group that has run keeps its Secret for good: it goes on with it, and people are told.
+		// A group that has run keeps its Secret for good: it continues with it, and the condition tells people.
 		return conditions.True(v1alpha1.ConditionTLSReady, v1alpha1.ReasonSecretNotMeant, notMeant)
 	case kept.Wait != "":
 		return conditions.True(v1alpha1.ConditionTLSReady, v1alpha1.ReasonCertificateAuthorityChanging, usual+"; "+kept.Wait)
@@ -111,8 +111,8 @@ func tlsCondition(kept certificates.Kept, trouble, notMeant string) conditions.C
 	return conditions.True(v1alpha1.ConditionTLSReady, v1alpha1.ReasonAsExpected, usual)
 }
 
-// makeCertificate makes, renews and replaces the certificate of a group with tls: {}. It is true if nothing may go on without: pods of a
-// new group, or the steps of one that has no TLS yet. One that has it goes on with what it has, whatever is wrong.
+// makeCertificate makes, renews and replaces the certificate of a group with tls: {}. It returns true if the group must wait for it: the
+// pods of a new group, or the steps of one without TLS. A group that has TLS continues with what it has, whatever is wrong.
 func makeCertificate(ctx context.Context, made *certificates.Groups, s *scope.Scope) (certificates.Kept, bool, error) {
 	if !s.Group.Spec.TLS.Made() {
 		return certificates.Kept{}, false, nil
@@ -152,7 +152,7 @@ func (r *Reconciler) askForCertificate(ctx context.Context, s *scope.Scope) (boo
 	return err == nil, err
 }
 
-// endsSoon says who has to renew what ends soon in a Secret; empty if nothing does.
+// endsSoon says who must renew what soon ends in a Secret; empty if nothing does.
 func endsSoon(spec *v1alpha1.TLSSpec, name, soon string) string {
 	switch {
 	case soon == "":
@@ -163,8 +163,8 @@ func endsSoon(spec *v1alpha1.TLSSpec, name, soon string) string {
 	return fmt.Sprintf("Secret %s: %s: renew it, and the sites take it within minutes, without a restart", name, soon)
 }
 
-// shownTrouble is what is wrong with the certificates that the sites show, which is not what is in the Secret until the
-// kubelet and the sidecar have seen to it; empty if all is well.
+// shownTrouble says what is wrong with the certificates that the sites serve; empty if all is well. They differ from
+// the Secret until the kubelet and the sidecar have passed it on.
 func shownTrouble(s *scope.Scope) string {
 	var wrong []string
 	for _, site := range s.Group.Spec.Sites {
@@ -198,7 +198,7 @@ func missingSecret(spec *v1alpha1.TLSSpec) string {
 }
 
 func (r *Reconciler) tlsFails(s *scope.Scope, e events.Event, reason v1alpha1.Reason, message string) {
-	s.TLSReady = !s.Group.TLSMounted() // the sites of a group that has no TLS yet need none
+	s.TLSReady = !s.Group.TLSMounted() // a group that has no TLS yet can run without
 	s.Condition(conditions.False(v1alpha1.ConditionTLSReady, reason, message))
 	r.base.Say(s, "", e, message)
 }

@@ -22,13 +22,13 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
-// Whoever may edit groups need not be allowed to use every Secret of the namespace: the operator lends them its own rights only as
-// far as a Secret says, by what it holds or by an annotation, that it is for the group.
+// A person who may edit groups may not be allowed to use every Secret of the namespace. The operator lends them its own rights
+// only if a Secret says, by its content or by an annotation, that it is for the group.
 
-// certificateAnnotation is what cert-manager notes on a Secret that it writes: the Certificate that it is for.
+// certificateAnnotation is where cert-manager notes, on a Secret that it writes, for which Certificate it is.
 const certificateAnnotation = "cert-manager.io/certificate-name"
 
-// allows is whether whoever may edit the Secret has given it to the group.
+// allows is true if a person who may edit the Secret has given it to the group.
 func allows(secret *corev1.Secret, group string) bool {
 	list := strings.Split(secret.Annotations[v1alpha1.AnnotationAllowGroups], ",")
 	return slices.ContainsFunc(list, func(name string) bool {
@@ -37,8 +37,8 @@ func allows(secret *corev1.Secret, group string) bool {
 	})
 }
 
-// whyNotMeant says why a usable certificate may not be mounted for a group; empty if it may. One that names nothing but the group's
-// own Services was made for it, and proves nothing to anybody else.
+// whyNotMeant says why a usable certificate may not be mounted for a group; empty if it may. A certificate that names only the
+// group's own Services was made for it, and proves nothing to anyone else.
 func whyNotMeant(secret *corev1.Secret, group *v1alpha1.MysqlFailoverGroup) string {
 	if allows(secret, group.Name) || secret.Annotations[certificateAnnotation] == render.CertificateName(group.Name) {
 		return ""
@@ -74,7 +74,7 @@ func foreignName(secret *corev1.Secret, group *v1alpha1.MysqlFailoverGroup) stri
 	return ""
 }
 
-// ownName is true for the name of a Service of the group in any of its forms. A name with a wildcard is good for others too.
+// ownName is true for the name of a Service of the group in any of its forms, but not for a wildcard, which matches others too.
 func ownName(name string, group *v1alpha1.MysqlFailoverGroup) bool {
 	if name == "localhost" || net.ParseIP(name).IsLoopback() {
 		return true
@@ -85,20 +85,20 @@ func ownName(name string, group *v1alpha1.MysqlFailoverGroup) bool {
 		(rest == "" || rest == own || rest == own+".svc" || strings.HasPrefix(rest, own+".svc."))
 }
 
-// ofCache is true for a Service of the group's cache store, whether or not it is on: a certificate may be made before. Other names that
-// begin alike may be somebody else's.
+// ofCache is true for a Service of the group's cache store, whether or not it is on: a certificate may be made before. Other names with
+// the same beginning may belong to others.
 func ofCache(service string, group *v1alpha1.MysqlFailoverGroup) bool {
 	return service == v1alpha1.CacheService(group.Name) || slices.ContainsFunc(group.Spec.Sites, func(site v1alpha1.Site) bool {
 		return service == v1alpha1.CacheSiteName(group.Name, site.Name)
 	})
 }
 
-// whyNotWritten says why cert-manager must not be asked to write a Secret; empty if it may. It writes over what is there.
+// whyNotWritten says why cert-manager must not be asked to write a Secret; empty if it may. It overwrites what is there.
 func (r *Reconciler) whyNotWritten(ctx context.Context, s *scope.Scope) (string, error) {
 	name := s.Group.Spec.TLS.SecretName
 	asked, err := r.askedBefore(ctx, s)
 	if err != nil || asked {
-		return "", err // what it would overwrite is overwritten
+		return "", err // cert-manager has already overwritten what was there
 	}
 	if v1alpha1.IsGeneratedSecret(name) || strings.HasSuffix(name, v1alpha1.CacheAuthSecret("")) {
 		return fmt.Sprintf("Secret %s has a name under which the operator keeps passwords and keys: choose another in spec.tls.secretName", name), nil
@@ -118,7 +118,7 @@ func (r *Reconciler) whyNotWritten(ctx context.Context, s *scope.Scope) (string,
 		name, s.Key.Namespace, name, v1alpha1.AnnotationAllowGroups, s.Key.Name), nil
 }
 
-// askedBefore is true if the group's Certificate names this very Secret already.
+// askedBefore is true if the group's Certificate already names this very Secret.
 func (r *Reconciler) askedBefore(ctx context.Context, s *scope.Scope) (bool, error) {
 	certificate := render.Certificate(s.In)
 	current, err := r.apply.Current(ctx, certificate, true)
@@ -127,7 +127,7 @@ func (r *Reconciler) askedBefore(ctx context.Context, s *scope.Scope) (bool, err
 	}
 	have, ok := current.(*unstructured.Unstructured)
 	if foreign := apply.Belongs(s.Group, certificate, current); !ok || foreign != nil {
-		return false, nil //nolint:nilerr // another's Certificate asks for nothing in the name of this group
+		return false, nil //nolint:nilerr // a Certificate that belongs to another asks for nothing on behalf of this group
 	}
 	name, _, _ := unstructured.NestedString(have.Object, "spec", "secretName")
 	return name == s.Group.Spec.TLS.SecretName, nil

@@ -16,12 +16,12 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// lastApplied is what kubectl apply leaves: the whole object once more.
+// lastApplied is where kubectl apply leaves a second copy of the whole object.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// Trim takes out of an object what nobody reads from the cache. With a thousand groups that is most of what would be kept.
-// It names what goes, and not what stays: a field that is not known here is there. Whoever needs what goes reads it live;
-// what comes from the cache is written back only in parts (apply, merge patches), never whole.
+// Trim removes from an object what the operator never reads from the cache. With a thousand groups that is most of the
+// memory. It names what goes, not what stays: a field unknown here stays. Code that needs a removed field reads it live;
+// an object from the cache is written back only in parts (apply, merge patches), never whole.
 //
 //	all           managed fields, what kubectl applied last
 //	Pod           annotations that are not the operator's, volumes, and of containers all but name, image, restart policy and, of the sidecar, what the promotion gate and the steps to TLS look at
@@ -33,7 +33,7 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 func Trim(obj any) (any, error) {
 	o, ok := obj.(client.Object)
 	if !ok {
-		return obj, nil // what was deleted while nobody watched
+		return obj, nil // an object that was deleted while the watch was down
 	}
 	o.SetManagedFields(nil)
 	if _, has := o.GetAnnotations()[lastApplied]; has {
@@ -43,7 +43,7 @@ func Trim(obj any) (any, error) {
 	}
 	switch o := o.(type) {
 	case *corev1.Pod:
-		// A group gives its pods what it likes, for each site.
+		// A group may give the pods of each site any annotation.
 		maps.DeleteFunc(o.Annotations, func(key, _ string) bool { return !strings.HasPrefix(key, v1alpha1.Domain+"/") })
 		trimPod(&o.Spec)
 		trimStatuses(o.Status.InitContainerStatuses)
@@ -62,7 +62,7 @@ func Trim(obj any) (any, error) {
 	return obj, nil
 }
 
-// TransformTrim is Trim as the cache wants it.
+// TransformTrim returns Trim as the cache's transform function.
 func TransformTrim() cache.TransformFunc { return Trim }
 
 func trimPod(spec *corev1.PodSpec) {
@@ -71,14 +71,14 @@ func trimPod(spec *corev1.PodSpec) {
 	spec.InitContainers, spec.Containers = trimContainers(spec.InitContainers), trimContainers(spec.Containers)
 }
 
-// trimContainers copies: the array that they were decoded into has room for more, and each takes nearly a kilobyte.
+// trimContainers copies: the decoded array has spare capacity, and each container takes nearly a kilobyte.
 func trimContainers(all []corev1.Container) []corev1.Container {
 	trimmed := make([]corev1.Container, 0, len(all))
 	for _, c := range all {
 		kept := corev1.Container{Name: c.Name, Image: c.Image, RestartPolicy: c.RestartPolicy}
 		for _, e := range c.Env {
-			// What the promotion gate waits for: the lease, who may be asked (I4), and whether a report is authenticated (I12); and whether the
-			// pod refuses clients without TLS.
+			// The promotion gate needs the lease, the peers (I4), and whether reports are authenticated (I12). The steps to TLS need to know
+			// whether the pod refuses clients without TLS.
 			if slices.Contains([]string{v1alpha1.EnvLeaseTimeout, v1alpha1.EnvFenceTimeout, v1alpha1.EnvPeers, v1alpha1.EnvReportKey, v1alpha1.EnvRequireTLS}, e.Name) {
 				kept.Env = append(kept.Env, e)
 			}

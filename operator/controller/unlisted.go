@@ -11,9 +11,9 @@ import (
 	"github.com/mysql-mfg/mfg/operator/render"
 )
 
-// unlisted are the sites of the specification that no other one is told of: they came to a group with data and have none yet. Such a
-// site can keep nobody's lease, so no failover waits for it (I4, decision 0019). The others are told of it only after status, as it
-// was read live at the beginning, has stopped to say so.
+// unlisted are the sites of the specification that no other site has as a peer: they came to a group with data and have none yet.
+// Such a site can renew no lease, so no failover waits for it (I4, decision 0019). It is listed for the others only after status,
+// read live at the beginning, no longer calls it unlisted.
 func unlisted(group *v1alpha1.MysqlFailoverGroup, pods []corev1.Pod) map[string]bool {
 	known := map[string]v1alpha1.SiteStatus{}
 	for _, site := range group.Status.Sites {
@@ -23,14 +23,14 @@ func unlisted(group *v1alpha1.MysqlFailoverGroup, pods []corev1.Pod) map[string]
 	for _, site := range group.Spec.Sites {
 		status := known[site.Name]
 		isNew := !status.Provisioned && status.VolumeID == "" && everyListSeen(group, site.Name, known, pods)
-		// Also where status says so: one that was restored or edited may have forgotten that there are such pods.
+		// Check this even if status says unlisted: a restored or edited status may not know that such pods exist.
 		out[site.Name] = (status.Unlisted || isNew) && !isListed(group, site.Name, pods)
 	}
 	return out
 }
 
-// everyListSeen is true if each other site with data has a pod, and there is one: which sites it was told of is known then. In doubt a
-// site counts as listed.
+// everyListSeen is true if there are other sites with data and each has a pod: then it is known which peers they have. In doubt a site
+// counts as listed.
 func everyListSeen(group *v1alpha1.MysqlFailoverGroup, site string, known map[string]v1alpha1.SiteStatus, pods []corev1.Pod) bool {
 	withData := 0
 	for _, other := range group.Spec.Sites {

@@ -9,12 +9,12 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
-// Turns says which group may be given the pods of this version of the operator.
+// Turns says which group may get the pods of this operator version.
 type Turns interface {
 	Has(group types.NamespacedName) bool
 }
 
-// upgradeOf is by what pods are held back until it is the group's turn. Without Turns none is. A pinned group has no turn, also if it is given one.
+// upgradeOf holds pods back until it is the group's turn; without Turns it holds none. A pinned group has no turn, even if it is given one.
 func upgradeOf(r *Reconciler, group *v1alpha1.MysqlFailoverGroup) scope.Upgrade {
 	if r.Turns == nil {
 		return scope.Upgrade{}

@@ -24,8 +24,8 @@ var (
 	eventVolumeLarger     = events.Warning(v1alpha1.ReasonVolumeLarger, "Refuse")
 )
 
-// volume applies the PVC of a site. One that is there already keeps its class, and grows if its storage allows that; a
-// volume that does not fit the specification is told of and stops nothing.
+// volume applies the PVC of a site. An existing PVC keeps its class, and grows if its storage allows that. A volume
+// that does not fit the specification is reported and stops nothing.
 func (r *Reconciler) volume(ctx context.Context, s *scope.Scope, site v1alpha1.Site) error {
 	want := render.DataVolume(s.In, site)
 	current, err := r.apply.Current(ctx, want, false)
@@ -41,7 +41,7 @@ func (r *Reconciler) volume(ctx context.Context, s *scope.Scope, site v1alpha1.S
 	err = r.apply.Apply(ctx, s.Group, want)
 	switch {
 	case grows && (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)):
-		// The data is where it was; only the growth is refused.
+		// The data is unharmed; only the growth is refused.
 		note, err = cannotGrow(have, want.Spec.Resources.Requests[corev1.ResourceStorage], "the API server refuses it: "+err.Error()), nil
 	case err != nil:
 		return err
@@ -59,7 +59,7 @@ func storage(claim *corev1.PersistentVolumeClaim) string {
 	return size.String()
 }
 
-// resize gives the wished claim a size that may be asked for. It returns true if that is more than before.
+// resize gives the wanted claim a size that may be requested. It returns true if that is more than before.
 func (r *Reconciler) resize(ctx context.Context, have, want *corev1.PersistentVolumeClaim) (scope.VolumeNote, bool) {
 	old, asked := have.Spec.Resources.Requests[corev1.ResourceStorage], want.Spec.Resources.Requests[corev1.ResourceStorage]
 	if asked.Cmp(old) == 0 {
@@ -74,7 +74,7 @@ func (r *Reconciler) resize(ctx context.Context, have, want *corev1.PersistentVo
 		return note, false
 	}
 	if capacity := have.Status.Capacity[corev1.ResourceStorage]; asked.Cmp(old) < 0 && !capacity.IsZero() && asked.Cmp(capacity) > 0 {
-		// It was asked to grow and has not: a slip is taken back as long as the volume is not larger than what is meant.
+		// It was asked to grow and has not yet: a mistake can be undone as long as the volume is not larger than the wanted size.
 		return growing, true
 	}
 	if asked.Cmp(old) < 0 {
@@ -94,14 +94,14 @@ func (r *Reconciler) resize(ctx context.Context, have, want *corev1.PersistentVo
 	return growing, true
 }
 
-// whyFixed is why a claim cannot grow; empty if it can.
+// whyFixed says why a claim cannot grow; empty if it can.
 func (r *Reconciler) whyFixed(ctx context.Context, have *corev1.PersistentVolumeClaim) string {
 	class := have.Spec.StorageClassName
 	if class == nil || *class == "" {
 		return "it has no storage class"
 	}
 	found := &storagev1.StorageClass{}
-	// Live: storage classes are looked at only here, and need no cache.
+	// Live: storage classes are read only here, and need no cache.
 	if err := r.Live.Get(ctx, client.ObjectKey{Name: *class}, found); err != nil {
 		return fmt.Sprintf("its storage class cannot be read: %v", err)
 	}
@@ -119,7 +119,7 @@ func cannotGrow(have *corev1.PersistentVolumeClaim, to resource.Quantity, why st
 	}
 }
 
-// resizing is how far a volume has come that was asked to grow.
+// resizing says how far a volume is that was asked to grow.
 func resizing(have *corev1.PersistentVolumeClaim) scope.VolumeNote {
 	request, capacity := have.Spec.Resources.Requests[corev1.ResourceStorage], have.Status.Capacity[corev1.ResourceStorage]
 	if have.Status.Phase != corev1.ClaimBound || capacity.IsZero() || capacity.Cmp(request) >= 0 {
@@ -144,7 +144,7 @@ func resizing(have *corev1.PersistentVolumeClaim) scope.VolumeNote {
 	return note
 }
 
-// tellVolumes says what phases before it found about the volumes. It comes last: pods and data matter more.
+// tellVolumes reports what earlier phases found about the volumes. It comes last: pods and data matter more.
 func (r *Reconciler) tellVolumes(_ context.Context, s *scope.Scope) error {
 	for _, e := range []events.Event{eventVolumeGrowing, eventVolumeCannotGrow, eventVolumeLarger} {
 		for _, note := range s.VolumeNotes {

@@ -20,11 +20,11 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
-// campaignPatience is how long a campaign waits before people are told.
+// campaignPatience is how long a campaign waits before an event tells people.
 const campaignPatience = time.Minute
 
-// decide takes one step with the campaign and one with each keyring. Both are persisted by one write: a site that the campaign says is
-// being rotated has that order, and no other.
+// decide takes one step with the campaign and one with each keyring. One write persists both: a site that the campaign is rotating has
+// that order, and no other.
 func decide(s *scope.Scope, g keyring.Group) (campaign.Decision, keyring.Decision) {
 	seen := campaignGroup(s, g)
 	c := campaign.Decide(seen)
@@ -40,7 +40,7 @@ func decide(s *scope.Scope, g keyring.Group) (campaign.Decision, keyring.Decisio
 		return c, d
 	}
 	if c.Rotate != "" {
-		// What comes of the site the campaign sees by its keyring; the request on the group is the campaign's, and is not over yet.
+		// The campaign sees the outcome at the site by its keyring; the request on the group is the campaign's, and is not over yet.
 		isAnswer := func(e keyring.Effect) bool { _, is := e.(keyring.Answer); return is }
 		for i := range d.Sites {
 			d.Sites[i].Effects = slices.DeleteFunc(d.Sites[i].Effects, isAnswer)
@@ -50,7 +50,7 @@ func decide(s *scope.Scope, g keyring.Group) (campaign.Decision, keyring.Decisio
 	return c, d
 }
 
-// campaignGroup collects what the campaign stands on.
+// campaignGroup collects the facts that the campaign rests on.
 func campaignGroup(s *scope.Scope, k keyring.Group) campaign.Group {
 	order, set := asks.Open(s.Group, v1alpha1.RequestRotateKeyring)
 	g := campaign.Group{
@@ -77,14 +77,14 @@ func campaignGroup(s *scope.Scope, k keyring.Group) campaign.Group {
 	return g
 }
 
-// isReplica is true for a site that status says is a healthy replica.
+// isReplica is true for a site that is a healthy replica according to status.
 func isReplica(s *scope.Scope, name string) bool {
 	return slices.ContainsFunc(s.Group.Status.Sites, func(st v1alpha1.SiteStatus) bool {
 		return st.Name == name && st.State == v1alpha1.SiteReplica
 	})
 }
 
-// moveOf is what became of the planned failover that a campaign asked for.
+// moveOf says how the planned failover went that a campaign asked for.
 func moveOf(s *scope.Scope, c *v1alpha1.CampaignStatus) (m campaign.Move) {
 	if c == nil || c.StepID == "" {
 		return m
@@ -112,7 +112,7 @@ func roleMoving(s *scope.Scope) string {
 	return ""
 }
 
-// otherRequest says what a person asked for that moves the role or replaces data, and that is not answered; empty if nothing.
+// otherRequest names an unanswered request of a person that moves the role or replaces data; empty if there is none.
 func otherRequest(s *scope.Scope) string {
 	for _, kind := range []v1alpha1.RequestKind{v1alpha1.RequestForceFailover, v1alpha1.RequestPlannedFailover, v1alpha1.RequestAbortFailover, v1alpha1.RequestRecloneSite} {
 		if q, stands := asks.Open(s.Group, kind); stands {
@@ -128,7 +128,7 @@ var campaignEvents = map[campaign.Event]events.Event{
 	campaign.EventStopped: eventKeyringCampaignStopped, campaign.EventRefused: eventKeyringRotationRefused,
 }
 
-// performCampaign carries the effects out, and tells of a campaign that waits for long.
+// performCampaign carries out the effects, and reports a campaign that has waited for long.
 func (r *Encryption) performCampaign(ctx context.Context, s *scope.Scope, d campaign.Decision) error {
 	for _, e := range d.Effects {
 		if err := r.performCampaignEffect(ctx, s, e); err != nil {
@@ -141,7 +141,7 @@ func (r *Encryption) performCampaign(ctx context.Context, s *scope.Scope, d camp
 	switch {
 	case !c.UnderWay():
 		if v1alpha1.AsksForCampaign(s.Group.Annotations[v1alpha1.AnnotationRotateKeyring]) {
-			s.Again = min(s.Again, scope.WhenMoving) // the next one took the place of one that has ended
+			s.Again = min(s.Again, scope.WhenMoving) // the next campaign took the place of one that ended
 		}
 	case c.Step != v1alpha1.CampaignWaiting:
 		s.Again = min(s.Again, scope.WhenMoving)

@@ -38,8 +38,8 @@ var (
 	eventEncryptionAdoptionRefused = events.Warning(v1alpha1.ReasonEncryptionAdoptionRefused, "Refuse")
 )
 
-// Keep takes a step with the keyring of each site, before anything is rendered. What is decided is persisted before it
-// is carried out, with the version of the group that it was decided on: a person may have patched it meanwhile.
+// Keep takes a step with the keyring of each site, before anything is rendered. It persists each decision before it carries
+// it out, with the resource version of the group that it decided on: a person may have patched the group meanwhile.
 func (r *Encryption) Keep(ctx context.Context, s *scope.Scope) error {
 	if !scope.Encrypted(s.Group) {
 		return r.refuseWithoutEncryption(ctx, s)
@@ -55,12 +55,12 @@ func (r *Encryption) Keep(ctx context.Context, s *scope.Scope) error {
 	if err := r.Persist(ctx, s, d, c.Status); err != nil {
 		if apierrors.IsConflict(err) {
 			s.Again = min(s.Again, scope.WhenOvertaken)
-			return scope.ErrStop // somebody wrote meanwhile: begin anew with what stands
+			return scope.ErrStop // the group was written meanwhile: begin again with its present state
 		}
 		return err
 	}
 	r.wishKeyrings(s, d)
-	r.reportKeyrings(s, d) // what is persisted, also while an effect does not succeed: alerts are about it
+	r.reportKeyrings(s, d) // report what is persisted even while an effect fails: alerts depend on it
 	if err := r.performKeyrings(ctx, s, d); err != nil {
 		return err
 	}
@@ -74,8 +74,8 @@ func (r *Encryption) Keep(ctx context.Context, s *scope.Scope) error {
 	return nil
 }
 
-// EscrowIsGone is true if what a pod that is about to be replaced is sealed with is not in escrow any more: its memory has the only copy then.
-// It is read this very moment, since what Keep stood on may be minutes old, and of a Secret that lost its labels first no watch tells (I17).
+// EscrowIsGone is true if a pod that is about to be replaced is sealed with a keyring that is no longer in escrow: then its memory has the
+// only copy. It reads escrow now, since what Keep read may be minutes old, and no watch reports a Secret that lost its labels first (I17).
 func (r *Encryption) EscrowIsGone(ctx context.Context, s *scope.Scope, name string) (bool, error) {
 	if r.Escrow == nil || !scope.Encrypted(s.Group) {
 		return false, nil
@@ -88,7 +88,7 @@ func (r *Encryption) EscrowIsGone(ctx context.Context, s *scope.Scope, name stri
 	return keyring.EscrowIsGone(site), nil
 }
 
-// keepTrust has the pods that push keyrings believe the endpoint when its authority is replaced. A sealed one asks for nothing.
+// keepTrust lets the pods that push keyrings trust the endpoint when its authority is replaced. A sealed pod asks for nothing.
 func (r *Encryption) keepTrust(ctx context.Context, s *scope.Scope) error {
 	if r.KeepTrust == nil {
 		return nil
@@ -104,8 +104,8 @@ func (r *Encryption) keepTrust(ctx context.Context, s *scope.Scope) error {
 	return nil
 }
 
-// withoutListener keeps a new group from running: its keyrings could not be brought into escrow. One that runs goes on as it
-// is made: no pod of it is replaced, since nothing could be known of what its memory holds.
+// withoutListener keeps a new group from running: its keyrings could not come into escrow. A running group continues
+// unchanged: none of its pods is replaced, since the operator cannot know what their memory holds.
 func (r *Encryption) withoutListener(s *scope.Scope) error {
 	message := "the operator was installed without its escrow listener: set auxiliary.escrowTLS.enabled in the chart mfg"
 	s.Condition(conditions.False(v1alpha1.ConditionEncryptionReady, v1alpha1.ReasonEscrowListenerMissing, message))
@@ -135,7 +135,7 @@ func (r *Encryption) refuseWithoutEncryption(ctx context.Context, s *scope.Scope
 	return r.performKeyring(ctx, s, keyring.Answer{Site: site, Reason: v1alpha1.AnswerNotEncrypted, Why: "the group is not encrypted (spec.encryptionAtRest.enabled)"})
 }
 
-// wishKeyrings hands on how the pods have to be made.
+// wishKeyrings passes on how the pods must be made.
 func (r *Encryption) wishKeyrings(s *scope.Scope, d keyring.Decision) {
 	s.In.Keyrings = map[string]render.Keyring{}
 	s.Keyrings = scope.Keyrings{Kept: map[string]string{}, Unreadable: map[string]bool{}, Missing: map[string]bool{}}
@@ -147,19 +147,19 @@ func (r *Encryption) wishKeyrings(s *scope.Scope, d keyring.Decision) {
 			s.In.Keyrings[n.Name] = renderKeyring(s.Key.Name, n.Name, n.Wish)
 		}
 		if n.Status.Rotated || n.Status.Work != v1alpha1.KeyringRotation {
-			r.Work.EndRotation(s.SiteKey(n.Name)) // status tells of it, or it is over
+			r.Work.EndRotation(s.SiteKey(n.Name)) // status records it, or it is over
 		}
 		switch {
 		case d.Refused != "" || !n.Moved && n.Status.Phase == v1alpha1.KeyringSealed:
 		case n.Missing:
-			s.Again = min(s.Again, scope.WhenWaiting) // for a person; what they restore is seen by the watch
+			s.Again = min(s.Again, scope.WhenWaiting) // it waits for a person; the watch sees what they restore
 		default:
 			s.Again = min(s.Again, scope.WhenMoving)
 		}
 	}
 }
 
-// renderKeyring puts a wish into the words of render. I18: only what is not sealed has a token.
+// renderKeyring translates a wish for render. I18: only an unsealed pod has a token.
 func renderKeyring(group, site string, w keyring.Wish) render.Keyring {
 	k := render.Keyring{Sealed: w.Sealed, Work: w.Work, Secret: w.Secret, Version: w.Version, Digest: w.Digest}
 	if !w.Sealed {
@@ -169,7 +169,7 @@ func renderKeyring(group, site string, w keyring.Wish) render.Keyring {
 	return k
 }
 
-// performKeyrings carries the effects out in their order, and stops at the first error: what is left comes again.
+// performKeyrings carries out the effects in order, and stops at the first error: the next decision brings the rest again.
 func (r *Encryption) performKeyrings(ctx context.Context, s *scope.Scope, d keyring.Decision) error {
 	for _, e := range d.All() {
 		if err := r.performKeyring(ctx, s, e); err != nil {
@@ -197,7 +197,7 @@ func (r *Encryption) performKeyring(ctx context.Context, s *scope.Scope, e keyri
 	case keyring.Rotate:
 		r.rotator.begin(s.Group, e.Site)
 	case keyring.Unprovision:
-		// Persisted with the controller's part of status; what follows from it waits for that (I15).
+		// The controller's part of status persists it; what follows from it waits for that (I15).
 		s.Provisioned[e.Site] = false
 		s.Again = min(s.Again, scope.WhenMoving)
 	case keyring.Answer:
@@ -233,7 +233,7 @@ var keyringEvents = map[keyring.Event]events.Event{
 
 func (r *Encryption) sayKeyring(s *scope.Scope, e keyring.Say) {
 	if e.What == keyring.EventAdoptionRefused {
-		r.Say(s, "", keyringEvents[e.What], e.Text) // it stands at every look
+		r.Say(s, "", keyringEvents[e.What], e.Text) // it is said at every look
 		return
 	}
 	r.Recorder.Emit(s.Group, r.Related(s, e.Site), keyringEvents[e.What], "%s", e.Text)

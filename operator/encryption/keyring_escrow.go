@@ -23,10 +23,10 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
-// escrowCheck is how often the escrow Secrets of sealed sites are looked at without an event. A watch tells sooner.
+// escrowCheck is how often the escrow Secrets of sealed sites are read without an event. A watch reports changes sooner.
 const escrowCheck = 5 * time.Minute
 
-// look is what was read live about the keyring of one site.
+// look holds what was read live about the keyring of one site.
 type look struct {
 	at       time.Time
 	hash     string
@@ -39,15 +39,15 @@ type look struct {
 	tokenRound int64
 }
 
-// escrows remembers looks at what does not change by itself, and for how long live keyrings have stood still. What it
-// forgets is read again, or waited for longer.
+// escrows remembers looks at what rarely changes, and how long live keyrings have been unchanged. What it forgets is
+// read again, or waited for longer.
 type escrows struct {
 	mu     sync.Mutex
 	looks  map[scope.SiteKey]look
 	calmed map[scope.SiteKey]calmed
-	// turns counts how often the looks at a site were forgotten: one that began before is old when it ends.
+	// turns counts how often the looks at a site were forgotten: a look that began before that is outdated when it ends.
 	turns map[scope.SiteKey]int64
-	// out is why the endpoint was out of reach of a group.
+	// out says why a group could not reach the endpoint.
 	out map[types.NamespacedName]unreached
 }
 
@@ -71,8 +71,8 @@ type calmed struct {
 	since time.Time
 }
 
-// calm is for how long a key had been the same when a report was made; none for a report that is older than the last change. The
-// same report seen again makes nothing calmer.
+// calm is how long a key had been the same when a report was made; 0 for a report that is older than the last change. Seeing the
+// same report again does not make it longer.
 func (e *escrows) calm(site scope.SiteKey, key string, now, reported time.Time) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -85,14 +85,14 @@ func (e *escrows) calm(site scope.SiteKey, key string, now, reported time.Time) 
 	return max(0, reported.Sub(e.calmed[site].since))
 }
 
-// turn is to be asked for before the first thing is read.
+// turn must be called before anything is read.
 func (e *escrows) turn(site scope.SiteKey) int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.turns[site]
 }
 
-// keep remembers a look that was begun in a turn, unless something has happened since: part of it was read before that.
+// keep remembers a look that began in a turn, unless something has happened since: part of it was read before that.
 func (e *escrows) keep(site scope.SiteKey, turn int64, l look) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -122,7 +122,7 @@ func (e *escrows) forget(site scope.SiteKey) {
 	e.turns[site]++
 }
 
-// Age makes what is remembered of looks, and of keyrings that stand still, older by so much. Tests let time pass so.
+// Age makes the remembered looks, and the calm of keyrings, older by the given durations. Tests use it to let time pass.
 func (r *Encryption) Age(looks, calm time.Duration) {
 	r.escrows.mu.Lock()
 	defer r.escrows.mu.Unlock()
@@ -136,7 +136,7 @@ func (r *Encryption) Age(looks, calm time.Duration) {
 	}
 }
 
-// GroupOfKeyring has the group of an escrow Secret looked at, and what was read of the site before is not used again.
+// GroupOfKeyring queues the group of an escrow Secret, and forgets what was read of the site before.
 func (r *Encryption) GroupOfKeyring(ctx context.Context, obj client.Object) []reconcile.Request {
 	requests := r.GroupOf(ctx, obj)
 	for _, q := range requests {
@@ -166,7 +166,7 @@ func (e *escrows) forgetGroup(group types.NamespacedName) {
 	}
 }
 
-// escrowLook reads what the keyring of a site stands on. A look at a sealed site that nothing happened to is used again.
+// escrowLook reads the facts about the keyring of a site. It uses a look at a sealed site again if nothing has happened there.
 func (r *Encryption) escrowLook(ctx context.Context, s *scope.Scope, site keyring.Site) (look, error) {
 	l := look{at: s.Now}
 	if d := s.Deployments[site.Name]; d != nil {
@@ -198,8 +198,8 @@ func (r *Encryption) escrowLook(ctx context.Context, s *scope.Scope, site keyrin
 	return l, nil
 }
 
-// versions are the escrow Secrets of a site. The one that status names is asked for by its name too: whoever restored it
-// may not have labelled it yet, and its content says enough.
+// versions reads the escrow Secrets of a site. It asks for the one that status names by its name too: the person who
+// restored it may not have labelled it yet, and its content says enough.
 func (r *Encryption) versions(ctx context.Context, s *scope.Scope, site keyring.Site) ([]keyring.Version, error) {
 	all, err := r.Escrow.Versions(ctx, s.Key.Namespace, s.Key.Name, site.Name)
 	if err != nil {
@@ -254,7 +254,7 @@ func (r *Encryption) readPods(ctx context.Context, s *scope.Scope, name string, 
 // envKeyringFile is in the environment of every pod that has a keyring.
 const envKeyringFile = "MFG_KEYRING_FILE"
 
-// RenderedAs is how a site was rendered, by the template of its pod.
+// RenderedAs says how a site was rendered, judged by its pod template.
 func RenderedAs(group, site string, spec corev1.PodSpec) keyring.Rendered {
 	out := keyring.Rendered{Exists: true}
 	for _, c := range spec.InitContainers {
@@ -273,7 +273,7 @@ func RenderedAs(group, site string, spec corev1.PodSpec) keyring.Rendered {
 
 const envKeyringSealed = "MFG_KEYRING_SEALED"
 
-// tokenRound reads for which unseal the token of a site was made, without the token.
+// tokenRound reads for which round the token of a site was made, without reading the token.
 func (r *Encryption) tokenRound(ctx context.Context, s *scope.Scope, site string) (int64, error) {
 	meta := &metav1.PartialObjectMetadata{}
 	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
@@ -286,12 +286,12 @@ func (r *Encryption) tokenRound(ctx context.Context, s *scope.Scope, site string
 	}
 	owner := metav1.GetControllerOfNoCopy(meta)
 	if owner == nil || owner.UID != s.Group.UID {
-		return roundUnknown, nil // rounds of another group say nothing
+		return roundUnknown, nil // the rounds of another group say nothing
 	}
 	return roundOf(meta.Annotations[v1alpha1.AnnotationKeyringRound]), nil
 }
 
-// roundUnknown is that of a token made for nobody knows what.
+// roundUnknown is the round of a token that was made for an unknown round.
 const roundUnknown = -1
 
 func roundOf(text string) int64 {

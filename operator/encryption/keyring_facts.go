@@ -20,7 +20,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
-// keyringGroup collects what the phases stand on.
+// keyringGroup collects the facts that the phases rest on.
 func (r *Encryption) keyringGroup(ctx context.Context, s *scope.Scope) (keyring.Group, error) {
 	spec := s.Group.Spec.EncryptionAtRest.Keyring
 	g := keyring.Group{
@@ -33,10 +33,10 @@ func (r *Encryption) keyringGroup(ctx context.Context, s *scope.Scope) (keyring.
 		g.PlannedTo = p.To
 	}
 	order, set := asks.Open(s.Group, v1alpha1.RequestRotateKeyring)
-	campaign := v1alpha1.AsksForCampaign(order.Value) // the site is named once that has decided
+	campaign := v1alpha1.AsksForCampaign(order.Value) // the campaign names the site once it has decided
 	g.Rotate, g.RotateID, g.RotateSet = order.Value, order.ID, set && !campaign
 	if s.Group.IsNew() && s.Restore != nil {
-		g.EscrowTimeout = 0 // nobody can say how long a backup is loaded, and nothing opens before the keyring is in escrow (I16)
+		g.EscrowTimeout = 0 // no one can say how long loading a backup takes, and no site opens before its keyring is in escrow (I16)
 	}
 	for _, site := range s.Group.Spec.Sites {
 		if s.RestorePending && site.Name != s.RestoreSite {
@@ -60,7 +60,7 @@ func (r *Encryption) keyringGroup(ctx context.Context, s *scope.Scope) (keyring.
 // adoptConfirm is the value of the annotation encryption-adopt that accepts partial coverage.
 const adoptConfirm = "confirm"
 
-// steadyFacts is true if the facts are those of the active site that status names.
+// steadyFacts is true if the facts and status name the same active site.
 func steadyFacts(s *scope.Scope) bool { return s.Facts.ActiveSite == s.ActiveSite() }
 
 // donorWhole is true if the active site is open on the volume that holds the group's data.
@@ -88,9 +88,9 @@ func (r *Encryption) Site(ctx context.Context, s *scope.Scope, name string) (key
 	site.Pod.Projects = look.projects
 	site.Job = r.Work.Rotation(s.SiteKey(name), site.Pod.UID)
 	site.Clone = r.Port.CloneWish(s, name)
-	// A person has given the data up, and durably so: the site starts from a fresh keyring, not from one that mysqld does not start with.
+	// A person has durably given up the data: the site starts from a fresh keyring, not from one with which mysqld does not start.
 	site.Pod.Lost = site.Pod.Lost || site.Clone == keyring.CloneConfirmed && site.Pod.Round == 0 && site.Pod.Silent
-	// The time is that of this moment: what was read of the work may be younger than the reconcile.
+	// It takes the time of this moment: what was read of the work may be newer than the beginning of the reconcile.
 	site.Calm = r.escrows.calm(s.SiteKey(name), calmKey(s, site), time.Now(), s.Facts.Sites[name].ReportedAt)
 	return site, nil
 }
@@ -102,7 +102,7 @@ func passive(s *scope.Scope, name string) bool {
 	})
 }
 
-// reportOf is what the sidecar of the very pod that is looked at says of the keyring.
+// reportOf is what the sidecar says of the keyring, if it is the sidecar of the very pod that this look found.
 func reportOf(s *scope.Scope, name string) *wire.KeyringReport {
 	pod, f := s.Pods[name], s.Facts.Sites[name]
 	if pod == nil || !s.Known || f.PodUID != string(pod.UID) {
@@ -111,7 +111,7 @@ func reportOf(s *scope.Scope, name string) *wire.KeyringReport {
 	return f.Keyring
 }
 
-// PodOf is the pod of a site as far as its keyring goes.
+// PodOf returns the facts about the pod of a site that matter for its keyring.
 func PodOf(s *scope.Scope, name string) keyring.Pod {
 	pod := s.Pods[name]
 	if pod == nil || s.Deployments[name] == nil {
@@ -136,8 +136,8 @@ func PodOf(s *scope.Scope, name string) keyring.Pod {
 	return out
 }
 
-// neverBegan is true while the init container that starts from the keyring has never run in a pod: nothing of it is in memory. What a
-// pod does not say of that container it may have run.
+// neverBegan is true while the init container that starts from the keyring has never run in a pod: the keyring is not in memory. If a
+// pod says nothing of that container, it may have run.
 func neverBegan(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.InitContainerStatuses {
 		if c.Name == render.ContainerBootstrap {
@@ -147,21 +147,21 @@ func neverBegan(pod *corev1.Pod) bool {
 	return false
 }
 
-// mayDiffer is true if a site has, or may have, transactions that nobody else has. What an old active site has whose data was
-// replaced before it was compared came from its successor.
+// mayDiffer is true if a site has, or may have, transactions that no other site has. If the data of an old active site was
+// replaced before it was compared, all of it came from its successor.
 func mayDiffer(s *scope.Scope, name string) bool {
 	record := scope.ReplacedBy(s.Group, name)
 	return s.Facts.Sites[name].Diverged || record != nil && !record.LossExact && record.FromServerUUID != lineage.ServerReplaced
 }
 
-// alone is true if no other site than the active one is a healthy copy.
+// alone is true if no other site but the active one is a healthy copy.
 func alone(s *scope.Scope, name string) bool {
 	return !slices.ContainsFunc(s.Group.Spec.Sites, func(other v1alpha1.Site) bool {
 		return other.Name != name && other.Name != s.ActiveSite() && scope.HealthyCopy(s, other.Name)
 	})
 }
 
-// bootstrapEnded is why the init container that starts from the keyring did not succeed; empty if it did.
+// bootstrapEnded says why the init container that starts from the keyring failed; empty if it did not.
 func bootstrapEnded(pod *corev1.Pod) string {
 	for _, c := range pod.Status.InitContainerStatuses {
 		if c.Name != render.ContainerBootstrap || c.Ready {
@@ -176,7 +176,7 @@ func bootstrapEnded(pod *corev1.Pod) string {
 	return ""
 }
 
-// updateInFlight says which site is not as it should be by what was persisted before this look; empty if all are.
+// updateInFlight names a site that is not yet as the status persisted before this look asks; empty if all are.
 func (r *Encryption) updateInFlight(s *scope.Scope, g keyring.Group) string {
 	in := s.In
 	in.Keyrings = map[string]render.Keyring{}
@@ -190,7 +190,7 @@ func (r *Encryption) updateInFlight(s *scope.Scope, g keyring.Group) string {
 		if d == nil || scope.BeingReplaced(s, site.Name) {
 			return "the pod of " + site.Name + " is replaced"
 		}
-		// One that waits for its turn with a new version of the operator waits for days, and holds no keyring up.
+		// A site that waits for its turn with a new version of the operator may wait for days, and must not hold up keyrings.
 		if want := scope.SpecHash(render.Deployment(in, site)); scope.SpecHash(d) != want && !s.Upgrade.Held(site.Name, want) {
 			return "the pod of " + site.Name + " is replaced"
 		}
@@ -198,7 +198,7 @@ func (r *Encryption) updateInFlight(s *scope.Scope, g keyring.Group) string {
 	return ""
 }
 
-// calmKey is all that must stand still for a while before a site is sealed, or a pod replaced that has had a keyring which could be
+// calmKey is all that must stay unchanged for a while before a site is sealed, or before a pod is replaced whose keyring could be
 // written. Each end of a rotation counts, since each may have left new keys.
 func calmKey(s *scope.Scope, site keyring.Site) string {
 	digest, pod := "", ""
@@ -224,7 +224,7 @@ func escrowNamed(group, site string, spec corev1.PodSpec) []string {
 }
 
 // projected is the Secret that the mysqld of a pod has mounted read-only at the keyring's directory; empty if anything else
-// is there too, or could be written.
+// is mounted there too, or if the mount is writable.
 func projected(spec corev1.PodSpec, dir string) string {
 	i := slices.IndexFunc(spec.Containers, func(c corev1.Container) bool { return c.Name == render.ContainerMySQL })
 	if i < 0 {

@@ -22,44 +22,44 @@ import (
 )
 
 var (
-	// EventSiteRemovalRefused says why a site stays that the specification no longer has.
+	// EventSiteRemovalRefused says why a site stays although the specification no longer has it.
 	EventSiteRemovalRefused = events.Warning(v1alpha1.ReasonSiteRemovalRefused, "Refuse")
 	eventDeletionWaits      = events.Warning(v1alpha1.ReasonDeletionWaits, "Hold")
 	eventKeyringLeftBehind  = events.Warning(v1alpha1.ReasonKeyringLeftBehind, "Remove")
 )
 
-// KeepsKeyrings is true for a group whose volumes outlive its pods, and need their keyrings then.
+// KeepsKeyrings is true for a group whose volumes outlive its pods and then still need their keyrings.
 func (r *Encryption) KeepsKeyrings(group *v1alpha1.MysqlFailoverGroup) bool {
 	return scope.Encrypted(group) && r.Escrow != nil && scope.Keeps(group)
 }
 
-// escrowPatience bounds how long a pod that is to go is kept for its keyring: whatever keeps that from coming into escrow, a
-// deletion must come to an end.
+// escrowPatience bounds how long a pod that must go is kept for its keyring: whatever keeps the keyring out of escrow, a
+// deletion must end.
 func escrowPatience(group *v1alpha1.MysqlFailoverGroup) time.Duration {
 	return time.Duration(group.Spec.EncryptionAtRest.Keyring.EscrowTimeoutSeconds) * time.Second
 }
 
-// inPodAlone says why the pod of a site should not go yet: what its volume is read with is, or may be, in its memory alone. Empty if
-// it may go.
+// inPodAlone says why the pod of a site should not go yet: the keyring that reads its volume is, or may be, in its memory alone.
+// Empty if the pod may go.
 func (r *Encryption) inPodAlone(ctx context.Context, s *scope.Scope, name string) (string, error) {
 	pod := s.Pods[name]
 	if pod == nil || pod.Spec.NodeName == "" {
-		return "", nil // nothing is in any memory
+		return "", nil // no pod has anything in memory
 	}
 	site, err := r.Site(ctx, s, name)
 	if err != nil {
 		return "", fmt.Errorf("look at the keyring of %s: %w", name, err)
 	}
 	if !site.Provisioned && len(site.Versions) == 0 {
-		return "", nil // it holds no data that counts, and a group of the same name makes it anew
+		return "", nil // it holds no data that counts, and a new group of the same name makes it again
 	}
-	// One that has just been cloned has no mark yet, and a group of the same name would start it from what is in escrow.
+	// A site that was just cloned has no mark yet, and a new group of the same name would start it from what is in escrow.
 	site.Provisioned = true
 	if keyring.EscrowIsGone(site) {
-		site.Status.Phase = v1alpha1.KeyringFailed // of a group that is being deleted nobody decides on phases any more
+		site.Status.Phase = v1alpha1.KeyringFailed // for a group that is being deleted the operator decides no more phases
 	}
-	// Keys that were made in this very pod keep it until it is sealed with them, since the next pod must start from them. Here there is no
-	// next one: it is enough that they are in escrow.
+	// A pod in which keys were made is kept until it is sealed with them, since the next pod must start from them. Here there is no next
+	// pod: it is enough that the keys are in escrow.
 	site.Status.Rotated = false
 	nothing := site.Pod.Lost || site.Pod.Current && site.Pod.Unborn
 	unsealed := pod.Annotations[v1alpha1.AnnotationKeyringRound] != ""
@@ -67,17 +67,17 @@ func (r *Encryption) inPodAlone(ctx context.Context, s *scope.Scope, name string
 	case site.Report == nil && !nothing && (unsealed || why != ""):
 		return "its sidecar has not said yet which keyring its pod has", nil
 	case site.Report == nil:
-		return "", nil // a sealed pod that says nothing has nothing to give: what it has is in escrow
+		return "", nil // a sealed pod that reports nothing has nothing to give: its keyring is in escrow
 	default:
 		return why, nil
 	}
 }
 
-// AwaitEscrow is true while a group that is being deleted has to wait, since the volume of a site stays and its keyring would go with
-// its pod. The poll loop goes on meanwhile: it vouches for the pods that push keyrings, and hears what they have.
+// AwaitEscrow is true while the deletion of a group must wait, since the volume of a site stays and its keyring would go with its
+// pod. The poll loop runs meanwhile: it vouches for the pods that push keyrings, and reads what they have.
 func (r *Encryption) AwaitEscrow(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (bool, error) {
 	s := r.Port.NewScope(group)
-	// Not since the deletion was ordered: who was away then, or has another clock than the API server, would have waited for nothing (I9).
+	// Not since the deletion was ordered: an operator that was down then, or whose clock differs from the API server's, would not wait at all (I9).
 	left := escrowPatience(group) - r.Waits.SinceFirst(s, waitForKeyrings)
 	alone, err := r.allInPodAlone(ctx, s)
 	if left <= 0 {
@@ -88,7 +88,7 @@ func (r *Encryption) AwaitEscrow(ctx context.Context, group *v1alpha1.MysqlFailo
 			r.Say(s, "", eventKeyringLeftBehind, fmt.Sprintf("Nobody could see within %s which keyrings are in escrow, and the pods go: what is on a "+
 				"volume that stays may be readable by nobody (%v)", escrowPatience(group), err))
 		}
-		return false, nil // whatever is wrong, also with the look itself
+		return false, nil // whatever is wrong, even with the look itself
 	}
 	if err != nil {
 		if r.Changed(s.Key, string(eventDeletionWaits.Reason), lookFails) {
@@ -114,7 +114,7 @@ func (r *Encryption) AwaitEscrow(ctx context.Context, group *v1alpha1.MysqlFailo
 	return true, nil
 }
 
-// allInPodAlone is inPodAlone of every site that has a pod, also of those that left the specification.
+// allInPodAlone calls inPodAlone for every site that has a pod, also for sites that left the specification.
 func (r *Encryption) allInPodAlone(ctx context.Context, s *scope.Scope) (map[string]string, error) {
 	if err := r.Port.Observe(ctx, s); err != nil {
 		return nil, err
@@ -132,8 +132,8 @@ func (r *Encryption) allInPodAlone(ctx context.Context, s *scope.Scope) (map[str
 	return alone, nil
 }
 
-// RefusesSecrets is true for a namespace that is being deleted: no keyring comes into escrow there any more, and the volumes go too.
-// The operator may not read namespaces, so it asks whether a Secret could be made. What else is wrong with that may pass.
+// RefusesSecrets is true for a namespace that is being deleted: no keyring comes into escrow there any more, and the volumes go too. The
+// operator may not read namespaces, so it asks whether a Secret could be made. Any other error may be temporary, and does not count.
 func (r *Encryption) RefusesSecrets(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) bool {
 	probe := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace, GenerateName: v1alpha1.AccountsSecret(group.Name) + "-",
 		Labels: render.GroupLabels(group.Name)}}
@@ -141,7 +141,7 @@ func (r *Encryption) RefusesSecrets(ctx context.Context, group *v1alpha1.MysqlFa
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || apierrors.IsNotFound(err)
 }
 
-// lookFails stands for the sites that nobody could look at.
+// lookFails stands for the sites that the operator could not look at.
 const lookFails = "the look fails"
 
 // waitForKeyrings names how long a group that is being deleted has been kept.
@@ -169,14 +169,14 @@ func (r *Encryption) RemovalWaits(ctx context.Context, s *scope.Scope, site stri
 	return true, nil
 }
 
-// leaveBehind tells of a volume that stays although nobody may be able to read it any more.
+// leaveBehind reports a volume that stays although it may never be readable again.
 func (r *Encryption) leaveBehind(s *scope.Scope, site, why string) {
 	r.Say(s, site, eventKeyringLeftBehind, fmt.Sprintf("The keyring of site %s did not come into escrow within %s, and its pod goes: what is on its volume %s "+
 		"may not be readable any more (%s)", site, escrowPatience(s.Group), v1alpha1.DataVolumeName(s.Key.Name, site), why))
 }
 
-// gone are the sites that left the specification and are still there, as status tells of their keyrings: without that the operator
-// would not take what their pods push.
+// gone returns the keyrings' status of sites that left the specification and are still there: without it the operator would not
+// take what their pods push.
 func gone(s *scope.Scope) []v1alpha1.SiteKeyringStatus {
 	var out []v1alpha1.SiteKeyringStatus
 	at := s.Group.Status.EncryptionAtRest

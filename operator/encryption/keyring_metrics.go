@@ -9,7 +9,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
 )
 
-// Phases is one-hot over the phases of a site's keyring; set it with showKeyring.
+// Phases is 1 for the present phase of a site's keyring and 0 for all others; showKeyring sets it.
 var Phases = metrics.Gauge(metrics.Site, "operator_keyring_phase",
 	"1 for the phase of the site's keyring, 0 for the others.", "phase")
 
@@ -28,7 +28,7 @@ const (
 var Rotations = metrics.Counter(metrics.Operator, "operator_keyring_rotations_total",
 	"Rotations of a site's master keys, by outcome.", "outcome")
 
-// CampaignLeft is how many sites the rotation of all sites has still to do.
+// CampaignLeft counts the sites that the rotation of all sites still has to do.
 var CampaignLeft = metrics.Gauge(metrics.Group, "operator_keyring_campaign_sites_left",
 	"Sites that the rotation of all sites, which is under way, has still to rotate; 0 while there is none.")
 
@@ -46,7 +46,7 @@ func showCampaign(namespace, group string, c *v1alpha1.CampaignStatus) {
 	CampaignWaits.WithLabelValues(namespace, group).Set(oneIf(c.UnderWay() && c.Step == v1alpha1.CampaignWaiting))
 }
 
-// UnencryptedTablespaces counts what is in the clear.
+// UnencryptedTablespaces counts the tablespaces in the clear.
 var UnencryptedTablespaces = metrics.Gauge(metrics.Site, "operator_encryption_unencrypted_tablespaces",
 	"User tablespaces of the site with ENCRYPTION='N'.")
 
@@ -54,7 +54,7 @@ var UnencryptedTablespaces = metrics.Gauge(metrics.Site, "operator_encryption_un
 var Coverage = metrics.Gauge(metrics.Site, "operator_encryption_coverage",
 	"1 for each aspect of the site that MySQL says is encrypted, else 0.", "aspect")
 
-// StartRotations makes every outcome of Rotations known with 0.
+// StartRotations sets every outcome of Rotations to 0, so that it is known.
 func StartRotations() {
 	for _, outcome := range []string{RotationCompleted, RotationFailed, RotationRefused} {
 		Rotations.WithLabelValues(outcome)
@@ -71,7 +71,7 @@ func showKeyring(namespace, group string, site v1alpha1.SiteKeyringStatus) {
 	EscrowVersion.WithLabelValues(namespace, group, site.Name).Set(float64(site.KeyringVersion))
 	c := site.Coverage
 	if c.KeyringComponent == "" {
-		return // MySQL has said nothing yet, and 0 would be a claim
+		return // MySQL has reported nothing yet, and 0 would be a claim
 	}
 	UnencryptedTablespaces.WithLabelValues(namespace, group, site.Name).Set(float64(c.UnencryptedTablespaces))
 	for aspect, covered := range map[string]bool{

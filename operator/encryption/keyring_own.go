@@ -40,9 +40,9 @@ func (r *Encryption) escrowList(ctx context.Context, group *v1alpha1.MysqlFailov
 	return list.Items, nil
 }
 
-// ownKeyrings makes the group the owner of a site's escrow Secrets. With Retain the finalizer takes that off again before
-// the group goes; until then the chart's admission policy refuses the garbage collector, which in a foreground deletion
-// does not wait for finalizers.
+// ownKeyrings makes the group the owner of a site's escrow Secrets. With Retain the finalizer removes that owner again
+// before the group goes; until then the chart's admission policy refuses the garbage collector, which in a foreground
+// deletion does not wait for finalizers.
 func (r *Encryption) ownKeyrings(ctx context.Context, s *scope.Scope, site keyring.Site) error {
 	items, err := r.escrowList(ctx, s.Group, site.Name)
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *Encryption) ownKeyrings(ctx context.Context, s *scope.Scope, site keyri
 		owner := metav1.GetControllerOfNoCopy(item)
 		switch {
 		case item.DeletionTimestamp != nil, s.Group.DeletionTimestamp != nil:
-			// What is being let go of is not taken hold of again.
+			// A group that is letting its Secrets go does not own them again.
 		case owner == nil, apply.IsGone(s.Group, *owner):
 			if err := r.own(ctx, s.Group, item); err != nil {
 				return fmt.Errorf("own %s: %w", item.Name, err)
@@ -72,9 +72,9 @@ func (r *Encryption) own(ctx context.Context, group *v1alpha1.MysqlFailoverGroup
 	return client.IgnoreNotFound(r.Client.Patch(ctx, item, patch, client.FieldOwner(v1alpha1.ManagerController)))
 }
 
-// completeRestored does the rest for a Secret that a person restored and left without labels: the digest of its content is
-// the one in status, so it is what was lost. It is read once, and completed only if it is still what was read: what a person
-// puts in its place meanwhile may be another keyring, and once it is immutable they cannot correct it.
+// completeRestored completes a Secret that a person restored without labels: its content has the digest that status names,
+// so it is the lost one. It reads the Secret once, and completes it only if it is still unchanged: a person may put another
+// keyring in its place meanwhile, and could not correct that once the Secret is immutable.
 func (r *Encryption) completeRestored(ctx context.Context, s *scope.Scope, site keyring.Site, listed []metav1.PartialObjectMetadata) error {
 	st := site.Status
 	for i := range listed {
@@ -90,7 +90,7 @@ func (r *Encryption) completeRestored(ctx context.Context, s *scope.Scope, site 
 		return client.IgnoreNotFound(err)
 	}
 	if wire.KeyringDigest(secret.Data[v1alpha1.KeyringKey]) != st.KeyringDigest {
-		return nil // what has another content is left to the person who put it there
+		return nil // a Secret with other content is left to the person who put it there
 	}
 	before := secret.DeepCopy()
 	if secret.Labels == nil {
@@ -113,7 +113,7 @@ func (r *Encryption) completeRestored(ctx context.Context, s *scope.Scope, site 
 	return nil
 }
 
-// RemoveKeyrings takes the token of a site that left the specification away, and its keyrings if its data goes too.
+// RemoveKeyrings removes the token of a site that left the specification, and its keyrings if its data goes too.
 func (r *Encryption) RemoveKeyrings(ctx context.Context, s *scope.Scope, site string) error {
 	if r.Escrow == nil || !scope.Encrypted(s.Group) {
 		return nil
@@ -138,7 +138,7 @@ func (r *Encryption) RemoveKeyrings(ctx context.Context, s *scope.Scope, site st
 	return nil
 }
 
-// KeyringData are the escrow Secrets of a group, for its finalizer.
+// KeyringData returns the escrow Secrets of a group, for its finalizer.
 func (r *Encryption) KeyringData(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) ([]client.Object, error) {
 	if r.Escrow == nil {
 		return nil, r.keyringsOutOfReach(group)
@@ -158,8 +158,8 @@ func (r *Encryption) KeyringData(ctx context.Context, group *v1alpha1.MysqlFailo
 var ErrKeyringsOutOfReach = errors.New("the group may have keyrings in escrow, and the operator was installed without its escrow listener, " +
 	"so it cannot let go of them: set auxiliary.escrowTLS.enabled in the chart mfg; the deletion continues then")
 
-// keyringsOutOfReach keeps the group, if keyrings were ever taken of it: the garbage collector would come for what the
-// group owns, and volumes that stay would be waste without it.
+// keyringsOutOfReach keeps the group if any of its keyrings ever came into escrow: the garbage collector would delete
+// what the group owns, and volumes that stay would be useless without their keyrings.
 func (r *Encryption) keyringsOutOfReach(group *v1alpha1.MysqlFailoverGroup) error {
 	if group.Status.EncryptionAtRest == nil {
 		return nil

@@ -13,17 +13,17 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
-// reachAgain is how long an endpoint that was out of reach counts as such: looking may take seconds, in which other groups wait.
+// reachAgain is how long an endpoint that was out of reach counts as such: a check may take seconds, and other groups wait meanwhile.
 const reachAgain = 15 * time.Second
 
-// unreached is why the escrow endpoint was out of reach, and when.
+// unreached says why the escrow endpoint was out of reach, and when.
 type unreached struct {
 	at  time.Time
 	why string
 }
 
-// EscrowTrouble says why a sidecar of the group would not bring its keyring into escrow, as far as can be seen from here; empty if it
-// would. Asked only before a site is adopted: what runs encrypted already has to go on trying.
+// EscrowTrouble says why a sidecar of the group could not bring its keyring into escrow, as far as the operator can see; empty if it
+// could. The operator checks only before it adopts a site: a site that is already encrypted must keep trying anyway.
 func (r *Encryption) EscrowTrouble(ctx context.Context, s *scope.Scope) string {
 	if r.ReachEscrow == nil {
 		return ""
@@ -43,11 +43,11 @@ func (r *Encryption) reach(ctx context.Context, s *scope.Scope) string {
 		}
 		return ""
 	}
-	var authorities []byte // without spec.tls, which the API asks for, nobody is believed
+	var authorities []byte // without spec.tls, which the API requires, no endpoint is trusted
 	if t := s.Group.Spec.TLS; t != nil {
 		secret := &corev1.Secret{}
 		if err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.Key.Namespace, Name: t.Secret(s.Key.Name)}, secret); err != nil {
-			return fmt.Sprintf("read the authorities in Secret %s: %v", t.SecretName, err) // what cannot be found out is no reason to begin
+			return fmt.Sprintf("read the authorities in Secret %s: %v", t.SecretName, err) // an unknown answer is no reason to begin
 		}
 		authorities = secret.Data["ca.crt"]
 	}

@@ -19,16 +19,16 @@ import (
 
 var eventKeyringRotationFailed = events.Warning(v1alpha1.ReasonKeyringRotationFailed, "Retry")
 
-// errNoRotation means that a server cannot rotate its keys through us.
+// errNoRotation means that the operator cannot rotate the keys of a server.
 var errNoRotation = errors.New("this server has no keyring")
 
-// rotator rotates master keys beside the loops.
+// rotator rotates master keys outside the loops.
 type rotator struct {
 	reach    work.Reach
 	work     *work.Register
 	runner   *work.Runner
 	recorder *events.Recorder
-	// done tells that the rotation of a site has ended.
+	// done is called when the rotation of a site has ended.
 	done func(types.NamespacedName)
 }
 
@@ -38,7 +38,7 @@ type rotationTask struct {
 	key   scope.SiteKey
 }
 
-// begin starts the rotation on a site unless there is one. That it may have begun is durable by then.
+// begin starts the rotation on a site unless one runs. By then status says durably that it may have begun.
 func (p rotator) begin(group *v1alpha1.MysqlFailoverGroup, site string) {
 	t := rotationTask{group: group.DeepCopy(), key: scope.SiteKey{Group: scope.KeyOf(group), Site: site}}
 	p.runner.Begin(func(cancel context.CancelFunc) bool { return p.work.BeginRotation(t.key, cancel) }, func(ctx context.Context) {
@@ -55,7 +55,7 @@ func (p rotator) tellRotation(ctx context.Context, t rotationTask, err error) {
 		return
 	}
 	if errors.Is(err, mysql.ErrLocked) {
-		return // not now: nothing went wrong, and status says what it waits for
+		return // not now: nothing failed, and status says what it waits for
 	}
 	Rotations.WithLabelValues(RotationFailed).Inc()
 	log.FromContext(ctx).Error(err, "rotate master keys", "namespace", t.group.Namespace, "group", t.group.Name, "site", t.key.Site)
@@ -70,11 +70,11 @@ func (p rotator) rotate(ctx context.Context, t rotationTask) error {
 	}
 	p.work.OpenRotation(t.key, before.PodUID)
 	spec := t.group.Spec
-	// The sidecar fences a window that it has not heard of.
+	// The sidecar fences a window that it does not know of.
 	if err := work.Pause(ctx, spec.Failover.PollInterval.Duration+spec.Sidecar.PeerCheckInterval.Duration+work.WindowMargin); err != nil {
 		return err
 	}
-	// I20: looked at again right before, since the role may have moved while the window was made known.
+	// I20: checked again right before, since the role may have moved while the window was announced.
 	f, err := p.mayRotate(t, before.PodUID)
 	if err != nil {
 		return err
@@ -98,11 +98,11 @@ func (p rotator) rotate(ctx context.Context, t rotationTask) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), work.LookTimeout)
 	defer cancel()
-	// A window that stays open is fenced by the sidecar once its deadline is over.
+	// The sidecar fences a window that stays open beyond its deadline.
 	return errors.Join(err, keys.EndWindow(ctx))
 }
 
-// mayRotate looks whether the facts allow a rotation on a site, and on no other pod than the one looked at first.
+// mayRotate checks that the facts allow a rotation on a site, and that its pod is still the one checked first.
 func (p rotator) mayRotate(t rotationTask, pod string) (scope.SiteFacts, error) {
 	g, known := p.reach.In(t.key.Group)
 	f := g.Sites[t.key.Site]

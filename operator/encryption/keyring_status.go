@@ -18,8 +18,8 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
-// Persist writes the keyrings' part of status, under a manager of its own: it must be durable before anything is
-// done, and the rest of status is not known yet then.
+// Persist writes the keyrings' part of status, under its own field manager: it must be durable before anything is done,
+// and the rest of status is not known by then.
 func (r *Encryption) Persist(ctx context.Context, s *scope.Scope, d keyring.Decision, campaign *v1alpha1.CampaignStatus) error {
 	want := keyringsStatus(d)
 	if want != nil {
@@ -40,7 +40,7 @@ func (r *Encryption) Persist(ctx context.Context, s *scope.Scope, d keyring.Deci
 		}
 		status.WithEncryptionAtRest(at)
 	}
-	// The version keeps what a person patched since this group was read.
+	// The resource version protects what a person patched since this group was read.
 	config := applyv1alpha1.MysqlFailoverGroup(s.Key.Name, s.Key.Namespace).WithUID(s.Group.UID).
 		WithResourceVersion(s.Group.ResourceVersion).WithStatus(status)
 	err := r.Client.Status().Apply(ctx, config, client.FieldOwner(v1alpha1.ManagerKeyringStatus), client.ForceOwnership)
@@ -57,7 +57,7 @@ func (r *Encryption) Persist(ctx context.Context, s *scope.Scope, d keyring.Deci
 	return nil
 }
 
-// keeps is true if the campaign is in what the API server wrote. Without it every look would begin another one.
+// keeps is true if the API server stored the campaign. Otherwise every look would begin another one.
 func keeps(written *applyv1alpha1.MysqlFailoverGroupApplyConfiguration) bool {
 	return written.Status != nil && written.Status.EncryptionAtRest != nil && written.Status.EncryptionAtRest.Campaign != nil
 }
@@ -77,7 +77,7 @@ func keyringsStatus(d keyring.Decision) *v1alpha1.EncryptionAtRestStatus {
 	return out
 }
 
-// maxKeyringMessage is what the API allows.
+// maxKeyringMessage is the longest message that the API allows.
 const maxKeyringMessage = 1024
 
 func cut(text string, most int) string {
@@ -152,7 +152,7 @@ func (r *Encryption) reportKeyrings(s *scope.Scope, d keyring.Decision) {
 	}
 }
 
-// encryptionCondition summarises the group. It says what is not covered, whether that is wished or not.
+// encryptionCondition summarises the group. It says what is not covered, whether intended or not.
 func encryptionCondition(group *v1alpha1.MysqlFailoverGroup, d keyring.Decision) conditions.Condition {
 	if d.Refused != "" {
 		return conditions.False(v1alpha1.ConditionEncryptionReady, v1alpha1.ReasonEncryptionAdoptionRefused, d.Refused)
@@ -197,11 +197,11 @@ func encryptionCondition(group *v1alpha1.MysqlFailoverGroup, d keyring.Decision)
 	return conditions.True(v1alpha1.ConditionEncryptionReady, v1alpha1.ReasonAllSealed, "the keyring of every site is sealed"+narrowed)
 }
 
-// uncovered lists what is to be encrypted on a site, and is not, as its MySQL says. Tablespaces are told of by their number.
+// uncovered lists what should be encrypted on a site and is not, according to its MySQL. Of tablespaces it gives the number.
 func uncovered(wish v1alpha1.CoverageSpec, st v1alpha1.SiteKeyringStatus) []string {
 	is := st.Coverage
 	if is.KeyringComponent == "" {
-		return nil // MySQL has said nothing yet
+		return nil // MySQL has reported nothing yet
 	}
 	var out []string
 	for _, aspect := range []struct {
@@ -221,7 +221,7 @@ func uncovered(wish v1alpha1.CoverageSpec, st v1alpha1.SiteKeyringStatus) []stri
 	return out
 }
 
-// isOff is what a flag of coverage says: nothing means on.
+// isOff is true if a flag of coverage is off: an unset flag means on.
 func isOff(flag *bool) bool { return flag != nil && !*flag }
 
 // switchedOff lists what spec.encryptionAtRest.coverage leaves in the clear.

@@ -8,7 +8,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/keyring"
 )
 
-// Versions are the keyrings of a site in escrow; none if the installation has no escrow listener.
+// Versions returns the keyrings of a site in escrow; none if the installation has no escrow listener.
 func (r *Encryption) Versions(ctx context.Context, namespace, group, site string) ([]keyring.Version, error) {
 	if r.Escrow == nil {
 		return nil, nil

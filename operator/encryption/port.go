@@ -16,23 +16,23 @@ import (
 	"github.com/mysql-mfg/mfg/operator/work"
 )
 
-// Escrow is the store of keyrings. It never gives a content away.
+// Escrow is the store of keyrings. It never returns their content.
 type Escrow interface {
-	// Versions are the escrow Secrets of a site, with the digest of their content as it is now.
+	// Versions returns the escrow Secrets of a site, with the digest of their present content.
 	Versions(ctx context.Context, namespace, group, site string) ([]keyring.Version, error)
-	// Digest is that of the content of a Secret; empty if there is none.
+	// Digest returns the digest of a Secret's content; empty if there is none.
 	Digest(ctx context.Context, namespace, name string) (string, error)
 	Prune(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site, name string) error
 	RenewToken(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string, round int64) error
 	DropToken(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) error
 }
 
-// Port is what the keyrings need of the rest of the reconcile.
+// Port is what the keyrings need from the rest of the reconcile.
 type Port interface {
 	// NewScope begins a look at a group, and Observe reads its Deployments, pods and facts.
 	NewScope(group *v1alpha1.MysqlFailoverGroup) *scope.Scope
 	Observe(ctx context.Context, s *scope.Scope) error
-	// Ensure has the poll loop of a group run.
+	// Ensure makes sure that the poll loop of a group runs.
 	Ensure(key types.NamespacedName)
 	// TellIgnoredKeys says which settings of the specification are not passed on.
 	TellIgnoredKeys(s *scope.Scope)
@@ -40,23 +40,23 @@ type Port interface {
 	CloneWish(s *scope.Scope, site string) keyring.Clone
 }
 
-// Options is what an Encryption is made of.
+// Options holds what an Encryption is made of.
 type Options struct {
 	Port Port
 	Work *work.Register
-	// Runner runs rotations, on the servers that Reach gets at; Wake has a group looked at.
+	// Runner runs rotations, on the servers that Reach connects to; Wake queues a group.
 	Runner *work.Runner
 	Reach  work.Reach
 	Wake   func(types.NamespacedName)
-	// Escrow keeps the keyrings; nil if the installation has no escrow listener. EscrowURL is where sidecars push to.
+	// Escrow keeps the keyrings; nil if the installation has no escrow listener. Sidecars push to EscrowURL.
 	Escrow    Escrow
 	EscrowURL string
-	// ReachEscrow looks whether the escrow endpoint can be reached by who believes these authorities alone; nil asks nobody.
+	// ReachEscrow checks that a client which trusts these authorities alone can reach the escrow endpoint; nil skips the check.
 	ReachEscrow func(ctx context.Context, authorities []byte) error
-	// OwnAuthorities are those of the endpoint's certificate if the operator makes it, PEM, nil before it has; nil if it does not make it, and
-	// the ca.crt of the group's spec.tls has to be good for the endpoint too.
+	// OwnAuthorities returns the authorities (PEM) of the endpoint's certificate if the operator makes it, nil before it has. It is nil if the
+	// operator does not make it; then the ca.crt of the group's spec.tls must cover the endpoint too.
 	OwnAuthorities func() []byte
-	// KeepTrust sees to it that the token Secret of a site has those authorities; nil if the operator does not make the certificate.
+	// KeepTrust keeps those authorities in the token Secret of a site; nil if the operator does not make the certificate.
 	KeepTrust func(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) error
 	// GroupOf finds the group of a watched object.
 	GroupOf func(ctx context.Context, obj client.Object) []reconcile.Request
@@ -76,5 +76,5 @@ func New(base *scope.Base, o Options) *Encryption {
 		rotator: rotator{reach: o.Reach, work: o.Work, runner: o.Runner, recorder: base.Recorder, done: o.Wake}}
 }
 
-// Forget drops what is kept about a group that is gone.
+// Forget drops what is remembered of a group that is gone.
 func (r *Encryption) Forget(key types.NamespacedName) { r.escrows.forgetGroup(key) }

@@ -11,12 +11,11 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// object is decoded with the exact names of its members: MySQL tells capitals from small letters, and a structure in Go
-// would not.
+// object keeps the exact names of its members: MySQL distinguishes upper and lower case, and a Go struct would not.
 type object map[string]json.RawMessage
 
-// checkContent says whether what was pushed is a keyring with keys, and undamaged. Errors of the decoder are not passed
-// on: they repeat parts of what they could not read (I11).
+// checkContent checks that the pushed content is a keyring with keys, and undamaged. It does not pass on errors of the
+// decoder: they repeat parts of what they could not read (I11).
 func checkContent(push wire.KeyringEscrow) error {
 	if subtle.ConstantTimeCompare([]byte(wire.KeyringDigest(push.Keyring)), []byte(push.Digest)) != 1 {
 		return wire.ErrDigestMismatch
@@ -28,7 +27,7 @@ func checkContent(push wire.KeyringEscrow) error {
 }
 
 // isKeyring is true for a file that component_keyring_file of MySQL 9.7 reads (its schema for version 1.0), with at least
-// one key. A server that is sealed with anything else, or with an empty keyring, would never read its data again.
+// one key. A server sealed with anything else, or with an empty keyring, could never read its data again.
 func isKeyring(content []byte) bool {
 	var file object
 	var elements []object
@@ -46,7 +45,7 @@ func isKeyring(content []byte) bool {
 	return true
 }
 
-// isKey is true for a key that MySQL can use. Keys of the server itself belong to no user.
+// isKey is true for a key that MySQL can use. The server's own keys belong to no user.
 func isKey(element object) bool {
 	var extension []json.RawMessage
 	if json.Unmarshal(element["extension"], &extension) != nil || extension == nil {
@@ -65,7 +64,7 @@ func isKey(element object) bool {
 	return err == nil
 }
 
-// text decodes a string; null is none.
+// text decodes a string; null is no string.
 func text(raw json.RawMessage) (string, bool) {
 	var s *string
 	if json.Unmarshal(raw, &s) != nil || s == nil {

@@ -18,30 +18,30 @@ import (
 )
 
 const (
-	// maxTries bounds how often a number is chosen anew because somebody else took it.
+	// maxTries bounds how often Put chooses another number because one was taken.
 	maxTries = 8
-	// maxVersions bounds what one site can fill the API server's store with.
+	// maxVersions bounds how much one site can put into the API server's store.
 	maxVersions = wire.MaxKeyringVersions
 )
 
-// Pods says which pod the operator takes for a site's; false while this process does not look after the group.
+// Pods says which pod the operator takes for a site's; known is false while this process does not manage the group.
 type Pods func(namespace, group, site string) (uid string, known bool)
 
-// Options is what a Store is made of.
+// Options holds what a Store is made of.
 type Options struct {
-	// Client writes. Live reads past every cache: what decides over keys must not be old.
+	// Client writes. Live reads past every cache: decisions about keys must not rest on old data.
 	Client client.Client
 	Live   client.Reader
-	// Pods is needed by Put alone.
+	// Pods is used by Put alone.
 	Pods Pods
-	// Authorities are those of the endpoint's certificate if the operator makes it, PEM, nil before it has; nil if it does not make it.
+	// Authorities returns those of the endpoint's certificate (PEM) if the operator makes it, nil before it has; it is nil if the operator does not.
 	Authorities func() []byte
-	// Log is told of what stands in the way; nil drops it.
+	// Log gets what hinders the store; nil drops it.
 	Log *slog.Logger
 }
 
-// Store keeps the keyrings of all groups. It is safe for concurrent use, also with other processes: a number belongs to
-// whoever creates its Secret first.
+// Store keeps the keyrings of all groups. It is safe for concurrent use, also across processes: a number belongs to the
+// process that creates its Secret first.
 type Store struct {
 	client client.Client
 	live   client.Reader
@@ -59,11 +59,11 @@ func New(o Options) *Store {
 	return &Store{client: o.Client, live: o.Live, pods: o.Pods, log: o.Log, authorities: o.Authorities}
 }
 
-// Put takes a keyring into escrow, if the token is the site's, the site is unsealed and the pod its own, and says under
-// which version it is there. Refusals are errors of api/wire. The same content pushed again is answered with the version
-// that it has.
+// Put takes a keyring into escrow if the token is the site's, the site is unsealed and the pod is its own. It returns
+// the version of the keyring. Refusals are errors of api/wire. If the same content is pushed again, Put returns the
+// version that it has.
 func (s *Store) Put(ctx context.Context, push wire.KeyringEscrow, token string) (wire.KeyringEscrowed, error) {
-	// Before anything else is said: all answers below are for whoever holds the token.
+	// First of all: all answers below are only for a client that holds the token.
 	if err := s.authenticate(ctx, push, token); err != nil {
 		return wire.KeyringEscrowed{}, err
 	}
@@ -77,21 +77,21 @@ func (s *Store) Put(ctx context.Context, push wire.KeyringEscrow, token string) 
 	uid, known := s.pods(push.Namespace, push.Group, push.Site)
 	switch {
 	case !known:
-		// Another process may know better; and what nobody vouches for is not taken.
+		// Another process may know; a keyring whose pod this process cannot confirm is not taken.
 		return wire.KeyringEscrowed{}, wire.ErrNotLeading
 	case uid == "" || uid != push.PodUID:
-		// A pod that was replaced holds a keyring that fits the data of nobody any more.
+		// A replaced pod holds a keyring that fits no site's data any more.
 		return wire.KeyringEscrowed{}, wire.ErrOtherPod
 	}
 	return s.keep(ctx, group, push)
 }
 
-// unsealed returns the group if the keyring of the site is unsealed, by its live status.
+// unsealed returns the group if its live status says that the keyring of the site is unsealed.
 func (s *Store) unsealed(ctx context.Context, push wire.KeyringEscrow) (*v1alpha1.MysqlFailoverGroup, error) {
 	group := &v1alpha1.MysqlFailoverGroup{}
 	err := s.live.Get(ctx, client.ObjectKey{Namespace: push.Namespace, Name: push.Group}, group)
 	if apierrors.IsNotFound(err) {
-		// A token that outlived its group opens nothing.
+		// A token that outlived its group gives access to nothing.
 		return nil, wire.ErrNotUnsealed
 	}
 	if err != nil {
@@ -105,8 +105,8 @@ func (s *Store) unsealed(ctx context.Context, push wire.KeyringEscrow) (*v1alpha
 	case v1alpha1.KeyringUnsealed, v1alpha1.KeyringEscrowed:
 		return group, nil
 	case v1alpha1.KeyringFailed:
-		// Failed for want of an escrow, it still is unsealed and tries on. Failed for want of its Secret it is sealed, or
-		// about to be: its keyring is restored by a person, and nothing may pass for it meanwhile.
+		// If it failed because no keyring came into escrow, it is still unsealed and keeps trying. If its Secret is gone, it
+		// is sealed or about to be: a person restores its keyring, and nothing may pass for it meanwhile.
 		if status.Work != "" && status.Stage != v1alpha1.KeyringSealing {
 			return group, nil
 		}
@@ -128,10 +128,10 @@ func statusOf(group *v1alpha1.MysqlFailoverGroup, site string) (v1alpha1.SiteKey
 	return v1alpha1.SiteKeyringStatus{}, false
 }
 
-// keep stores a keyring as the next version, unless the newest one already is the same.
+// keep stores a keyring as the next version, unless the newest version is already the same.
 func (s *Store) keep(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, push wire.KeyringEscrow) (wire.KeyringEscrowed, error) {
 	status, _ := statusOf(group, push.Site)
-	// A number is never given again, also if the Secret that had it was deleted: whatever status tells of was there once.
+	// A number is never used again, even if its Secret was deleted: every version that status names has existed.
 	used := max(status.KeyringVersion, status.FloorVersion, status.SeedVersion, status.RotatedVersion)
 	for range maxTries {
 		versions, err := s.Versions(ctx, push.Namespace, push.Group, push.Site)
@@ -150,8 +150,8 @@ func (s *Store) keep(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, pu
 		secret := secretOf(group, push, used+1)
 		err = s.client.Create(ctx, secret, client.FieldOwner(v1alpha1.ManagerController))
 		if apierrors.IsAlreadyExists(err) {
-			// Another push was faster: perhaps with the same content. Or the name is taken by what carries no label, and
-			// the list does not show it: then the number is used up, and so are all that follow it without a gap.
+			// Another push was faster, perhaps with the same content. Or a Secret without the labels has the name, and the list
+			// does not show it: then the number is used up, and so are all that follow it without a gap.
 			if used, err = s.taken(ctx, push, used+1); err != nil {
 				return wire.KeyringEscrowed{}, err
 			}
@@ -166,8 +166,8 @@ func (s *Store) keep(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, pu
 		push.Namespace, push.Group, push.Site, maxTries)
 }
 
-// taken is the last of the numbers from first on of which each is the name of a Secret, whatever that is. Somebody may have made them
-// in advance, dozens of them: they keep nothing out, and nothing that they hold passes for ours.
+// taken returns the last number of the unbroken run from first on whose names belong to Secrets, whatever those are. Someone may have
+// made dozens of them in advance: they keep no keyring out, and none of their content passes for ours.
 func (s *Store) taken(ctx context.Context, push wire.KeyringEscrow, first int64) (int64, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
@@ -189,20 +189,20 @@ func (s *Store) taken(ctx context.Context, push wire.KeyringEscrow, first int64)
 	return last, nil
 }
 
-// holds is true if a version is in escrow for good with the content that was pushed.
+// holds is true if a version durably holds the pushed content.
 func (s *Store) holds(ctx context.Context, push wire.KeyringEscrow, v Version) bool {
 	secret, err := s.read(ctx, push.Namespace, v.Secret)
-	// What cannot be read, can change or is on its way out holds nothing: another version costs nothing.
+	// A Secret that cannot be read, can change or is being deleted does not count: another version costs nothing.
 	return err == nil && isKept(secret, push.Digest)
 }
 
-// isKept is true for a Secret whose content has that digest and stays.
+// isKept is true for a Secret whose content has that digest and will stay.
 func isKept(secret *corev1.Secret, digest string) bool {
 	return secret.DeletionTimestamp == nil && secret.Immutable != nil && *secret.Immutable &&
 		wire.KeyringDigest(secret.Data[v1alpha1.KeyringKey]) == digest
 }
 
-// confirm reads back what was stored and hashes it again: only what the API server gives back is in escrow.
+// confirm reads back what was stored and hashes it again: only what the API server returns is in escrow.
 func (s *Store) confirm(ctx context.Context, push wire.KeyringEscrow, made *corev1.Secret) (wire.KeyringEscrowed, error) {
 	secret, err := s.read(ctx, made.Namespace, made.Name)
 	if err != nil {
@@ -215,13 +215,13 @@ func (s *Store) confirm(ctx context.Context, push wire.KeyringEscrow, made *core
 	return wire.KeyringEscrowed{Secret: made.Name, Version: number, Digest: push.Digest}, nil
 }
 
-// secretOf is the Secret of one version, as the specification's table of disaster recovery describes it.
+// secretOf makes the Secret of one version, as the specification's disaster recovery table describes it.
 func secretOf(group *v1alpha1.MysqlFailoverGroup, push wire.KeyringEscrow, number int64) *corev1.Secret {
 	m := meta(group, push.Site, v1alpha1.KeyringSecret(push.Group, push.Site, number), v1alpha1.NameKeyring)
 	m.Labels[v1alpha1.LabelKeyringVersion] = strconv.FormatInt(number, 10)
 	m.Annotations = map[string]string{v1alpha1.AnnotationKeyringDigest: push.Digest}
 	if group.DeletionTimestamp != nil && group.Spec.DeletionPolicy != v1alpha1.DeletionDelete {
-		// The data stays and needs its keys: nothing that is made now may go with the group.
+		// The data stays and needs its keys: no Secret made now may go with the group.
 		m.OwnerReferences = nil
 	}
 	return &corev1.Secret{

@@ -21,7 +21,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// tokenBytes is how much randomness a token holds, tokenLength how long it is as text.
+// tokenBytes is how many random bytes a token has, tokenLength how long it is as text.
 const tokenBytes = 32
 
 var tokenLength = base64.RawURLEncoding.EncodedLen(tokenBytes)
@@ -32,7 +32,7 @@ const (
 	maxName      = 253
 )
 
-// ErrForeignSecret means that a Secret with a name that the operator needs belongs to something else.
+// ErrForeignSecret means that a Secret whose name the operator needs belongs to something else.
 var ErrForeignSecret = errors.New("the secret belongs to something else")
 
 // NewToken makes a bearer token. crypto/rand ends the program rather than return less randomness.
@@ -42,7 +42,7 @@ func NewToken() string {
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// Shaped is true for what could be a token at all. It needs no comparison with a secret, so it may be asked first.
+// Shaped is true for a string that could be a token at all. It compares nothing with a secret, so it may be called first.
 func Shaped(token string) bool {
 	if len(token) != tokenLength {
 		return false
@@ -51,9 +51,9 @@ func Shaped(token string) bool {
 	return err == nil
 }
 
-// authenticate compares the token with that of the site. Whatever is wrong, the answer is the same and took the same
-// call: a stranger does not learn which groups and sites there are. Nothing is cached: a token that was renewed or taken
-// away is refused from that moment on.
+// authenticate compares the token with that of the site. Whatever is wrong, the answer is the same and takes the same
+// call: a stranger does not learn which groups and sites exist. It caches nothing: a token is refused from the moment
+// when it is replaced or removed.
 func (s *Store) authenticate(ctx context.Context, push wire.KeyringEscrow, token string) error {
 	if !plausible(push) || !Shaped(token) {
 		return wire.ErrUnauthorized
@@ -61,12 +61,12 @@ func (s *Store) authenticate(ctx context.Context, push wire.KeyringEscrow, token
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: push.Namespace, Name: v1alpha1.KeyringTokenSecret(push.Group, push.Site)}
 	err := s.live.Get(ctx, key, secret)
-	// Forbidden is a namespace that this operator does not look after.
+	// Forbidden means a namespace that this operator does not manage.
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 		return fmt.Errorf("%w: %w", wire.ErrTokenUnread, err)
 	}
 	want := secret.Data[v1alpha1.KeyringTokenKey]
-	// Two groups can have the same name for it: group a with site b-c, and group a-b with site c.
+	// Two groups can have the same name for this Secret: group a with site b-c, and group a-b with site c.
 	usable := err == nil && Shaped(string(want)) && belongs(secret, push.Group, push.Site)
 	given, expected := sha256.Sum256([]byte(token)), sha256.Sum256(want)
 	if subtle.ConstantTimeCompare(given[:], expected[:]) != 1 || !usable {
@@ -75,7 +75,7 @@ func (s *Store) authenticate(ctx context.Context, push wire.KeyringEscrow, token
 	return nil
 }
 
-// plausible is true for names that Kubernetes could have. Others never reach a request to the API server.
+// plausible is true for names that Kubernetes could have. Other names never get into a request to the API server.
 func plausible(push wire.KeyringEscrow) bool {
 	return isName(push.Namespace, maxNamespace) && isName(push.Group, maxName) && isName(push.Site, maxName) &&
 		len(v1alpha1.KeyringTokenSecret(push.Group, push.Site)) <= maxName
@@ -99,8 +99,8 @@ func belongs(obj client.Object, group, site string) bool {
 	return l[v1alpha1.LabelManagedBy] == v1alpha1.ManagedByOperator && l[v1alpha1.LabelGroup] == group && l[v1alpha1.LabelSite] == site
 }
 
-// RenewToken gives a site a new token for a round, which grows with every unseal: whoever kept an older one is refused from
-// now on. Asked again for the same round it changes nothing.
+// RenewToken gives a site a new token for a round, which grows with every unseal: older tokens are refused from now on. A
+// second call for the same round changes nothing.
 func (s *Store) RenewToken(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string, round int64) error {
 	secret := &corev1.Secret{ObjectMeta: meta(group, site, v1alpha1.KeyringTokenSecret(group.Name, site), v1alpha1.NameMySQL)}
 	secret.Annotations = map[string]string{v1alpha1.AnnotationKeyringRound: strconv.FormatInt(round, 10)}
@@ -119,7 +119,7 @@ func (s *Store) RenewToken(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 	if !belongs(old, group.Name, site) {
 		return fmt.Errorf("renew token in %s: %w", old.Name, ErrForeignSecret)
 	}
-	// A group that was made again has another UID, and its rounds begin anew.
+	// A group that was made again has another UID, and its rounds start again.
 	owner := metav1.GetControllerOfNoCopy(old)
 	if owner != nil && owner.UID == group.UID && Shaped(string(old.Data[v1alpha1.KeyringTokenKey])) &&
 		old.Annotations[v1alpha1.AnnotationKeyringRound] == secret.Annotations[v1alpha1.AnnotationKeyringRound] {
@@ -131,7 +131,7 @@ func (s *Store) RenewToken(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 	return wrap("renew escrow token", s.client.Patch(ctx, old, patch, client.FieldOwner(v1alpha1.ManagerController)))
 }
 
-// DropToken takes a site's token away, when it is sealed.
+// DropToken removes a site's token once the site is sealed.
 func (s *Store) DropToken(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) error {
 	secret, err := s.token(ctx, group, site, "drop token")
 	if err != nil || secret == nil {
@@ -141,7 +141,7 @@ func (s *Store) DropToken(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 	return wrap("drop escrow token", client.IgnoreNotFound(err))
 }
 
-// token reads the Secret with a site's token, to do something with it; nil if there is none.
+// token reads the Secret with a site's token; nil if there is none. Errors name what the caller was doing.
 func (s *Store) token(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site, doing string) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	key := client.ObjectKey{Namespace: group.Namespace, Name: v1alpha1.KeyringTokenSecret(group.Name, site)}
@@ -158,7 +158,7 @@ func (s *Store) token(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s
 	return secret, nil
 }
 
-// meta is the metadata of a Secret of a site: the labels of every object of the group, and the group as controller.
+// meta returns the metadata of a Secret of a site: the labels of every object of the group, and the group as controller.
 func meta(group *v1alpha1.MysqlFailoverGroup, site, name, what string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: group.Namespace, Name: name,

@@ -13,10 +13,10 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// errNoAuthority means that no sidecar could believe the endpoint yet.
+// errNoAuthority means that no sidecar could trust the endpoint yet.
 var errNoAuthority = errors.New("the operator has made no certificate for its escrow endpoint yet; its log says why if that lasts")
 
-// trustInto puts the authorities of the endpoint's certificate beside a token, if the operator makes it.
+// trustInto puts the authorities of the endpoint's certificate beside a token, if the operator makes that certificate.
 func (s *Store) trustInto(data map[string][]byte) error {
 	if s.authorities == nil {
 		return nil
@@ -29,8 +29,8 @@ func (s *Store) trustInto(data map[string][]byte) error {
 	return nil
 }
 
-// KeepTrust has the token Secret of a site hold the authorities by which the endpoint is to be believed now. Without a token there is
-// nothing to do.
+// KeepTrust puts the authorities that a sidecar must trust now into the token Secret of a site. Without a token there is nothing to
+// do.
 func (s *Store) KeepTrust(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) error {
 	secret, err := s.token(ctx, group, site, "trust beside the token")
 	if err != nil || secret == nil {

@@ -30,27 +30,27 @@ var (
 	ErrInUse = errors.New("this version of the keyring is in use")
 )
 
-// highestVersion bounds what is believed to be a number of ours. Somebody else's Secret with a higher one in its name
-// must not make the operator run out of numbers.
+// highestVersion is the highest number that the operator accepts as its own. Another party's Secret with a higher
+// number in its name must not make the operator run out of numbers.
 const highestVersion = 1_000_000_000
 
-// farthest is how far the number of a version may be from the one below it, or from none. Ours follow each other, but for those that
-// were pruned or passed by. What is farther somebody else put there: were it believed, there would soon be no number left.
+// farthest is how far the number of a version may be above the next lower one, or above 0. The operator's numbers are consecutive,
+// but for pruned and skipped ones. Another party put a farther one there: if it counted, there would soon be no number left.
 const farthest = 100_000
 
 // Version is one keyring in escrow.
 type Version struct {
 	Number int64
 	Secret string
-	// Digest is what the annotation says; Store.Digest hashes the content.
+	// Digest is the one in the annotation; Store.Digest hashes the content.
 	Digest string
-	// Deleting is true while its Secret is on its way out. Its number is used up all the same.
+	// Deleting is true while its Secret is being deleted. Its number is used up all the same.
 	Deleting bool
 	// Owner is the UID of the group that controls it; empty after that group was deleted and its data kept.
 	Owner types.UID
 }
 
-// Versions returns what is in escrow for a site, the newest first, read live and without any content.
+// Versions returns the versions in escrow for a site, the newest first, read live and without any content.
 func (s *Store) Versions(ctx context.Context, namespace, group, site string) ([]Version, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
@@ -81,7 +81,7 @@ func (s *Store) Versions(ctx context.Context, namespace, group, site string) ([]
 	return near(out), nil
 }
 
-// near leaves out the versions, the newest first, whose numbers are too far from all below them.
+// near leaves out the versions whose numbers are too far above all lower ones; all has the newest first.
 func near(all []Version) []Version {
 	below := int64(0)
 	for i, v := range slices.Backward(all) {
@@ -96,7 +96,7 @@ func near(all []Version) []Version {
 // numberOf reads the number out of a name. Labels can be wrong, names cannot: no two Secrets share one.
 func numberOf(group, site, name string) (int64, bool) {
 	digits, found := strings.CutPrefix(name, strings.TrimSuffix(v1alpha1.KeyringSecret(group, site, 0), "0"))
-	n, _ := strconv.ParseInt(digits, 10, 64) // what is no number is not written like it
+	n, _ := strconv.ParseInt(digits, 10, 64) // if it is no number, the comparison below fails
 	if !found || n < 1 || n > highestVersion || strconv.FormatInt(n, 10) != digits {
 		return 0, false
 	}
@@ -133,9 +133,9 @@ func (s *Store) read(ctx context.Context, namespace, name string) (*corev1.Secre
 	return secret, nil
 }
 
-// Prune deletes one version, named by its Secret. Which ones are superfluous is decided elsewhere; what is refused here is
-// refused whatever was decided: the version that the site is sealed with, by status, by its Deployment or by any of its pods, what is newer
-// than that, and what the site is unsealed from (I17), and the newest one, because its number would be given again.
+// Prune deletes one version, named by its Secret. Its caller decides which ones are superfluous, but Prune always refuses to delete the
+// version that the site is sealed with, by status, by its Deployment or by any of its pods, any newer than that, the one that the site is
+// unsealed from (I17), and the newest one, because its number would be used again.
 func (s *Store) Prune(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site, name string) error {
 	versions, err := s.Versions(ctx, group.Namespace, group.Name, site)
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *Store) Prune(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s
 	return wrap("prune "+name, client.IgnoreNotFound(s.client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID})))
 }
 
-// unused returns nil if nothing live refers to a version. What cannot be read is in use.
+// unused returns nil if nothing live refers to a version. A version whose users cannot be read counts as in use.
 func (s *Store) unused(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site, name string) error {
 	now := &v1alpha1.MysqlFailoverGroup{}
 	if err := s.live.Get(ctx, client.ObjectKeyFromObject(group), now); err != nil {
@@ -170,7 +170,7 @@ func (s *Store) unused(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, 
 	case status.KeyringSecret == name:
 		return fmt.Errorf("status names it: %w", ErrInUse)
 	case status.KeyringVersion > 0 && number > status.KeyringVersion:
-		// Decided on what a cache showed, before a person rolled the site back: it is what the site can be rolled forward to.
+		// The caller decided from a cache, before a person rolled the site back: the site can be rolled forward to this version.
 		return fmt.Errorf("it is newer than the one that status names: %w", ErrInUse)
 	case status.SeedVersion > 0 && number == status.SeedVersion:
 		return fmt.Errorf("the site is unsealed from it: %w", ErrInUse)

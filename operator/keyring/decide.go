@@ -11,26 +11,26 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// Decision is what is to be done with the keyrings of a group.
+// Decision says what to do with the keyrings of a group.
 type Decision struct {
-	// Sites come in the order of the group's.
+	// Sites are in the order of Group.Sites.
 	Sites []Next
-	// Refused says why the group is not encrypted although that is asked for; empty normally.
+	// Refused says why the group is not encrypted although its specification asks for it; normally empty.
 	Refused string
-	// Effects are those that concern no single site.
+	// Effects are those that belong to no single site.
 	Effects []Effect
 }
 
-// Next is what is to be done with the keyring of one site.
+// Next says what to do with the keyring of one site.
 type Next struct {
 	Name string
-	// Status is to be persisted before the effects are carried out.
+	// Status must be persisted before the effects are carried out.
 	Status v1alpha1.SiteKeyringStatus
-	// Moved is true if a row of the table was taken.
+	// Moved is true if the decision took a row of the table.
 	Moved bool
-	// Missing is true while the escrow Secret that status names is gone, or is not what was stored.
+	// Missing is true while the escrow Secret that status names is gone, or its content is not what was stored.
 	Missing bool
-	// Lost is true if the data of the site cannot be read by the pod that it has, nor by one like it.
+	// Lost is true if neither the site's pod nor another one like it can read the site's data.
 	Lost    bool
 	Wish    Wish
 	Effects []Effect
@@ -39,7 +39,7 @@ type Next struct {
 	now  metav1.MicroTime
 }
 
-// All are the effects of all sites and of the group, in order.
+// All returns the effects of all sites and of the group, in order.
 func (d Decision) All() []Effect {
 	var out []Effect
 	for _, n := range d.Sites {
@@ -64,7 +64,7 @@ func Decide(g Group) Decision {
 }
 
 // adoptionRefused says why a group that serves without encryption is not encrypted: its data would stay in the clear, and
-// nothing would say so.
+// no one would learn of it.
 func adoptionRefused(g Group) string {
 	if g.Adopt {
 		return ""
@@ -72,7 +72,7 @@ func adoptionRefused(g Group) string {
 	plain := false
 	for _, s := range g.Sites {
 		if s.Status.Phase != "" || s.Rendered.Keyring {
-			return "" // it is encrypted, and a site that was added is as well
+			return "" // the group is encrypted, and so is an added site
 		}
 		plain = plain || s.plain() || s.Provisioned && len(s.Versions) == 0
 	}
@@ -89,13 +89,13 @@ func next(g Group, s Site, plain string) Next {
 	n := Next{Name: s.Name, Lost: s.Pod.Lost || s.starved(), Status: *s.Status.DeepCopy(), site: s, now: metav1.NewMicroTime(g.Now)}
 	n.Status.Name = s.Name
 	if g.RotateSet {
-		n.Status.RotationRefused = "" // of an earlier order
+		n.Status.RotationRefused = "" // it was for an earlier order
 	}
 	if plain == "" {
 		n.step(g)
 	}
 	if ordered(g, s) && n.Status.Work == v1alpha1.KeyringRotation {
-		n.Status.Request = g.RotateID // also of an order that was taken back and given again meanwhile
+		n.Status.Request = g.RotateID // also if the order was withdrawn and given again meanwhile
 	}
 	n.learn()
 	n.note()
@@ -125,7 +125,7 @@ func (n *Next) step(g Group) {
 	}
 }
 
-// level adds the effects that stand as long as they are needed, so that none is lost with an operator.
+// level adds the effects that are due as long as their facts hold, so that none is lost if an operator ends.
 func (n *Next) level(g Group) {
 	s := n.site
 	st := s.Status
@@ -153,15 +153,15 @@ func (n *Next) level(g Group) {
 	n.answer(g)
 }
 
-// answer takes an order off the group that was carried out, or that cannot be.
+// answer answers an order that was carried out, or that cannot be.
 func (n *Next) answer(g Group) {
 	s := n.site
 	switch {
 	case !ordered(g, s):
 	case s.Status.Phase == sealed && s.Status.Rotated && s.Status.Request == g.RotateID:
-		n.Effects = append(n.Effects, done(s)) // for another order, which came as the pod was sealed, nothing was done: it gets its own rotation
+		n.Effects = append(n.Effects, done(s)) // an order that came while the pod was being sealed is another one: it gets its own rotation
 	case s.Status.Work == v1alpha1.KeyringRotation || s.Status.Rotated || s.Status.Stage == v1alpha1.KeyringSealing:
-		// It is under way, or about to be: what follows answers it.
+		// It is under way, or about to be: a later step answers it.
 	case g.Known && !n.Moved:
 		n.refuse(g, s)
 	}
@@ -171,7 +171,7 @@ func done(s Site) Answer {
 	return Answer{Site: s.Name, Done: true, Why: "the keyring is sealed as " + s.Status.KeyringSecret}
 }
 
-// refuse answers an order that must not be carried out, if there is a reason.
+// refuse answers an order that must not be carried out, if a guard has a reason.
 func (n *Next) refuse(g Group, s Site) {
 	if reason, why := refusal(g, s); why != "" {
 		n.Status.RotationRefused = why
@@ -190,7 +190,7 @@ func refused(site, reason, why string) []Effect {
 func (n *Next) unseal(work v1alpha1.KeyringWork, seed Version) {
 	st := &n.Status
 	st.Work, st.Stage, st.Rotated = work, "", false
-	st.PlainAccepted = false // it was for the volume of an earlier round
+	st.PlainAccepted = false // it was given for the volume of an earlier round
 	st.Round++
 	st.SeedVersion, st.SeedDigest, st.FloorVersion, st.RotationPod = seed.Number, seed.Digest, seed.Number, ""
 	for _, v := range n.site.Versions {
@@ -203,14 +203,14 @@ func (n *Next) unseal(work v1alpha1.KeyringWork, seed Version) {
 	n.say(EventUnsealed, fmt.Sprintf("The keyring of site %s is unsealed for %s, starting from %s", n.Name, work, from))
 }
 
-// endRound forgets what was noted of the round that unseal began.
+// endRound forgets what unseal noted of its round.
 func (n *Next) endRound() {
 	st := &n.Status
 	st.Work, st.Stage, st.SeedVersion, st.SeedDigest, st.FloorVersion, st.RotationPod = "", "", 0, "", 0, ""
 	st.PlainAccepted = false
 }
 
-// hold makes an escrow Secret the current one.
+// hold makes an escrow Secret the site's current one.
 func (n *Next) hold(v Version) {
 	st := &n.Status
 	st.KeyringSecret, st.KeyringVersion, st.KeyringDigest = v.Name, v.Number, v.Digest

@@ -9,23 +9,23 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// Donor is the site to be cloned from, as far as encryption goes.
+// Donor describes the encryption of the site to clone from.
 type Donor struct {
 	Name string
-	// Covered is true if its system tablespace is to be encrypted.
+	// Covered is true if its system tablespace should be encrypted.
 	Covered bool
 	Status  v1alpha1.SiteKeyringStatus
-	// Report is what its sidecar says; nil if it says nothing, or nothing of a keyring.
+	// Report is what its sidecar says of its keyring; nil if it says nothing.
 	Report *wire.KeyringReport
 }
 
-// donorWaits is the chain of guards before a clone begins: the first that answers says why it must not yet. MySQL 9.7.4 leaves a
-// recipient that cannot start if the redo log that is cloned still holds the encryption of the donor's data dictionary; the
-// sidecar says that it is encrypted only once that is behind a checkpoint.
+// donorWaits is the chain of guards before a clone begins: the first that objects says why it must not begin yet. With MySQL
+// 9.7.4 a recipient cannot start if the cloned redo log still holds the encryption of the donor's data dictionary; the sidecar
+// calls the dictionary encrypted only once that is behind a checkpoint.
 var donorWaits = []func(Donor) string{donorIsSilent, donorIsNotCovered}
 
-// donorIsSilent: a donor that has a keyring may be encrypting its dictionary just now. One that never spoke of a keyring runs
-// without one still, and encrypts nothing.
+// donorIsSilent: a donor with a keyring may be encrypting its dictionary just now. One that never reported a keyring still
+// runs without one, and encrypts nothing.
 func donorIsSilent(d Donor) string {
 	if d.Report != nil && d.Report.Coverage != nil || d.Report == nil && d.Status.Coverage.KeyringComponent == "" {
 		return ""
@@ -43,7 +43,7 @@ func donorIsNotCovered(d Donor) string {
 // DonorWaits says why no clone from a donor may begin now; empty if it may.
 func DonorWaits(d Donor) string {
 	if !d.Covered {
-		return "" // nobody will encrypt it
+		return "" // the donor will never encrypt it
 	}
 	for _, guard := range donorWaits {
 		if why := guard(d); why != "" {

@@ -4,7 +4,7 @@ package keyring
 
 import "fmt"
 
-// Effect is something that has to be done once the status is persisted. Each may be done again.
+// Effect is something to do once the status is persisted. Each may be done again.
 //
 //sumtype:decl
 type Effect interface {
@@ -14,30 +14,30 @@ type Effect interface {
 
 // The effects.
 type (
-	// MakeToken gives a site a new token, made for a round.
+	// MakeToken gives a site a new token for a round.
 	MakeToken struct {
 		Site  string
 		Round int64
 	}
 	// DropToken removes the token of a sealed site.
 	DropToken struct{ Site string }
-	// Rotate has both master keys of a replica rotated.
+	// Rotate rotates both master keys of a replica.
 	Rotate struct{ Site string }
 	// Prune removes superseded escrow Secrets.
 	Prune struct {
 		Site  string
 		Names []string
 	}
-	// Unprovision takes the mark off a site that it holds the group's data: its data can be read by nobody any more.
+	// Unprovision removes the mark that a site holds the group's data: nothing can read that data any more.
 	Unprovision struct{ Site, Why string }
-	// Answer answers the request rotate-keyring. Reason is why it was refused.
+	// Answer answers the request rotate-keyring. Reason says why it was refused.
 	Answer struct {
 		Site   string
 		Done   bool
 		Reason string
 		Why    string
 	}
-	// Say tells that something happened.
+	// Say reports that something happened.
 	Say struct {
 		Site string
 		What Event
@@ -66,7 +66,7 @@ func (e Answer) String() string {
 
 func (e Say) String() string { return fmt.Sprintf("say %s of %s: %s", e.What, e.Site, e.Text) }
 
-// Event is what an event is about.
+// Event names what an event is about.
 type Event string
 
 // The events of the phase machine.

@@ -10,40 +10,40 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// found is the version in escrow with which a site that status does not know starts.
+// found is the escrowed version from which a site starts if status does not know it.
 func found(s Site) (Version, bool) {
 	if s.Rendered.Sealed {
 		v, _ := s.version(s.Rendered.Secret)
 		return v, v.whole()
 	}
 	if s.told() {
-		// Only what the pod has can read what it wrote.
+		// Only the keyring that the pod has can read what the pod wrote.
 		return s.newest(func(v Version) bool { return v.Digest == s.live() })
 	}
 	if s.mayTell() && !s.isReplaced() {
-		return Version{}, false // what it has may be in no escrow
+		return Version{}, false // its keyring may not be in escrow
 	}
 	return s.newest(func(Version) bool { return true })
 }
 
-// isReplaced is true if what a site has is about to be replaced by a clone, whatever reads it.
+// isReplaced is true if a clone is about to replace the site's data, so it does not matter which keyring reads it.
 func (s Site) isReplaced() bool { return !s.Provisioned && s.Clone != CloneNone }
 
-// told is true if a pod has said with which keyring, that it can write, mysqld has answered there.
+// told is true if a pod reports a keyring that it can write, and with which its mysqld has answered.
 func (s Site) told() bool { return s.live() != "" && s.Report.Component != "" }
 
-// mayTell is true if a pod may have a keyring that is needed and that it has not told of: a Deployment made one that can write its own.
+// mayTell is true if a pod may have a needed keyring that it has not reported yet: its Deployment made it able to write its own.
 func (s Site) mayTell() bool {
 	switch {
 	case !s.Rendered.Keyring || s.Rendered.Sealed || s.told():
 		return false
 	case s.Pod.Lost, s.Pod.Current && s.Pod.Unborn:
-		return false // there is nothing in its memory
+		return false // its memory holds no keyring
 	}
-	return !s.Pod.Silent || !s.inEscrow() // where mysqld does not start, what lies in the pod may be older than what the data needs
+	return !s.Pod.Silent || !s.inEscrow() // where mysqld does not start, the keyring in the pod may be older than the one that the data needs
 }
 
-// numberIn is the number of a version by its name, given the name that number 0 would have; 0 if it is none.
+// numberIn reads the number of a version from its name, given the name that number 0 would have; 0 if it has none.
 func numberIn(name, zero string) int64 {
 	digits, ok := strings.CutPrefix(name, strings.TrimSuffix(zero, "0"))
 	number, err := strconv.ParseInt(digits, 10, 64)
@@ -53,7 +53,7 @@ func numberIn(name, zero string) int64 {
 	return number
 }
 
-// learn notes which keyring is missing once its pod says so: what is restored is compared with it.
+// learn notes which keyring is missing once the pod says so: a restored Secret is compared with it.
 func (n *Next) learn() {
 	if r := n.site.Report; n.Status.Phase == failed && n.Status.KeyringDigest == "" && r != nil && r.Sealed {
 		n.Status.KeyringDigest = r.Digest
@@ -62,7 +62,7 @@ func (n *Next) learn() {
 
 func isFoundLive(_ Group, s Site) bool {
 	if !s.told() {
-		return false // what mysqld has not answered with may be older than what the data needs
+		return false // until mysqld has answered with it, the keyring may be older than the one that the data needs
 	}
 	if s.Status.Phase == none {
 		return !s.inEscrow()
@@ -71,9 +71,9 @@ func isFoundLive(_ Group, s Site) bool {
 }
 
 func takeLive(_ Group, n *Next) {
-	// The round of the token that the pod has: another one would be made anew, and what the pod pushes meanwhile refused.
+	// The round of the token that the pod has: for another round a new token would be made, and what the pod pushes meanwhile refused.
 	n.Status.Round = max(n.Status.Round, n.site.TokenRound, 1)
-	// As after a rotation: should the pod be lost, what it had is, and the site is cloned anew under the same guards.
+	// As after a rotation: if the pod is lost, its keyring is too, and the site is cloned again under the same guards.
 	n.Status.Work, n.Status.Stage, n.Status.Rotated = v1alpha1.KeyringRotation, v1alpha1.KeyringRotating, true
 	n.Status.SeedVersion, n.Status.SeedDigest, n.Status.FloorVersion, n.Status.RotationPod = 0, "", 0, n.site.Pod.UID
 	for _, v := range n.site.Versions {

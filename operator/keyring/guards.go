@@ -8,11 +8,11 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// The guards and effects of the transitions in phase.go, in the order of its rows.
+// The guards and effects of the transitions in phase.go, in the order of the rows.
 
 func always(Group, Site) bool { return true }
 
-// seen is true if a row's work is with a site whose pod can write its keyring.
+// seen is true for a site whose pod can write its keyring: the work of a row is on such a site.
 func seen(s Site) bool { return written(s.Status) }
 
 func isNew(_ Group, s Site) bool {
@@ -48,7 +48,7 @@ func isEmptied(_ Group, s Site) bool {
 
 func isRecloned(_ Group, s Site) bool {
 	if s.Active || s.Provisioned || s.Clone == CloneNone || written(s.Status) {
-		return false // I14: only what is marked as without data is unsealed for a clone
+		return false // I14: only a site that is marked as one without data is unsealed for a clone
 	}
 	_, have := s.current()
 	if s.Status.Phase == sealed && have && !s.Pod.Lost {
@@ -67,7 +67,7 @@ func isOrdered(g Group, s Site) bool {
 
 func beginRotation(_ Group, n *Next) { n.Status.Work = v1alpha1.KeyringRotation }
 
-// isAnswered is true of an order that stands, too, if it is another one than the rotation was carried out for: nothing was done for it.
+// isAnswered is also true if an order is open, but is another one than the rotation was carried out for: nothing was done for it.
 func isAnswered(g Group, s Site) bool {
 	return s.Status.Rotated && (!ordered(g, s) || g.RotateID != s.Status.Request)
 }
@@ -88,7 +88,7 @@ func withdraw(g Group, n *Next) {
 	n.Status.Work, n.Status.Stage = "", ""
 }
 
-// isCloneMoot: a person had the site promoted, by order, before the pod in which it was to be cloned.
+// isCloneMoot: a person ordered the site's promotion before the pod came in which it was to be cloned.
 func isCloneMoot(_ Group, s Site) bool {
 	return s.Status.Work == v1alpha1.KeyringClone && (s.Active || s.Provisioned) && s.Rendered.Sealed
 }
@@ -98,26 +98,26 @@ func giveUpClone(_ Group, n *Next) { n.endRound() }
 func unseal(_ Group, n *Next) {
 	seed, have := n.site.current()
 	if !have || n.site.Pod.Lost && n.site.Clone == CloneConfirmed {
-		// Only a clone comes here without one. What the old keyring reads is about to be replaced, and may be gone already.
+		// Only a clone comes here without a seed. The data that the old keyring reads is about to be replaced, and may be gone already.
 		seed = Version{}
 	}
 	n.unseal(n.Status.Work, seed)
 }
 
-// newer is the newest version that was escrowed in this round. What was there when it began opens nothing that was written in
-// it: neither older versions, of which a fresh keyring knows nothing, nor newer ones that a roll-back left.
+// newer is the newest version that was escrowed in this round. Versions from before the round open nothing that was written
+// in it: neither older ones, whose keys a fresh keyring lacks, nor newer ones that a roll-back left.
 func newer(s Site) (Version, bool) {
 	return s.newest(func(v Version) bool { return v.Number > max(s.Status.SeedVersion, s.Status.FloorVersion) })
 }
 
-// lost is true if a pod that could write its keyring is gone, and the one after it cannot start without that keyring. A site
-// that was never unsealed from anything starts again by itself, with a new datadir.
+// lost is true if a pod that could write its keyring is gone, and the next pod cannot start without that keyring. A site
+// that was never unsealed from a version starts again without help, with a new datadir.
 func lost(s Site) bool { return (s.Pod.Lost || s.starved()) && seen(s) }
 
 func isLostDone(_ Group, s Site) bool {
 	_, have := newer(s)
-	// What was escrowed in the midst of a rotation has one of two new keys. A pod that is unsealed anew compares it with what the data
-	// needs before mysqld starts; a sealed one would only never start.
+	// A keyring that was escrowed in the middle of a rotation has one of two new keys. A pod that is unsealed again compares it with
+	// what the data needs before mysqld starts; a sealed pod would just never start.
 	return lost(s) && have && workDone(s) && s.Status.Work != v1alpha1.KeyringRotation
 }
 
@@ -137,37 +137,37 @@ func reseed(_ Group, n *Next) {
 	stage, pod := n.Status.Stage, n.Status.RotationPod
 	n.hold(v)
 	n.unseal(n.Status.Work, v)
-	// What was rotated stays so: the escrowed keyring may hold only a part of the new keys.
+	// What was rotated stays rotated: the escrowed keyring may hold only a part of the new keys.
 	n.Status.Stage, n.Status.RotationPod = stage, pod
 }
 
-// lostKeys is true if master keys were in a pod's memory that is gone, and nowhere else.
+// lostKeys is true if master keys were only in the memory of a pod that is gone.
 func lostKeys(s Site) bool {
 	_, have := newer(s)
 	return s.Pod.Lost && seen(s) && !have && !s.Active && s.Status.Work == v1alpha1.KeyringRotation && s.Status.Stage == v1alpha1.KeyringRotating
 }
 
 func isLostKeys(g Group, s Site) bool {
-	// I15: the mark is off, and durably so, before anything is wiped.
+	// I15: the mark is durably off before anything is wiped.
 	if !lost(s) || s.Active || s.Provisioned || !g.Donor {
 		return false
 	}
 	if !s.Pod.Lost {
-		return s.Clone == CloneConfirmed // restored, the escrow Secret that the pod waits for would read what is there
+		return s.Clone == CloneConfirmed // once restored, the escrow Secret that the pod waits for would read the data
 	}
 	return s.Status.Work == v1alpha1.KeyringRotation || s.Status.SeedVersion > 0 || isOrderedAnew(s)
 }
 
-// isOrderedAnew is true if a person gives up what came into being in this very round: it was in escrow, and is there no longer, so
-// the sidecar keeps the data. One round for each pod that says so.
+// isOrderedAnew is true if a person gives up keys that were made in this very round: they were in escrow and are there no longer,
+// so the sidecar keeps the data. At most one new round begins for each pod that says so.
 func isOrderedAnew(s Site) bool {
 	return s.Clone == CloneConfirmed && s.Pod.Round == s.Status.Round
 }
 
 func cloneInstead(_ Group, n *Next) { n.unseal(v1alpha1.KeyringClone, Version{}) }
 
-// isUntouched is true if a site that is unsealed for a rotation has the keyring still that it was seeded from. A report may be
-// older than the end of a rotation, and an operator that was restarted knows of none.
+// isUntouched is true if a site that is unsealed for a rotation still has the keyring that it was seeded from. A report may be
+// older than the end of a rotation, and a restarted operator knows of no rotation.
 func isUntouched(s Site) bool {
 	st := s.Status
 	return seen(s) && st.Work == v1alpha1.KeyringRotation && st.SeedVersion > 0 && !st.Rotated && !s.Job.Running && !s.Job.Done &&
@@ -176,7 +176,7 @@ func isUntouched(s Site) bool {
 
 func isOvertaken(_ Group, s Site) bool { return s.Active && isUntouched(s) }
 
-// isTakenBack needs the stage too: it says, durably, that no rotation was begun.
+// isTakenBack needs the stage too: it says durably that no rotation was begun.
 func isTakenBack(g Group, s Site) bool {
 	return !ordered(g, s) && s.Provisioned && s.Status.Stage == "" && isUntouched(s)
 }
@@ -199,7 +199,7 @@ func isToRotate(g Group, s Site) bool {
 
 func rotating(_ Group, n *Next) {
 	n.Status.Stage, n.Status.RotationPod = v1alpha1.KeyringRotating, n.site.Pod.UID
-	n.Status.Since = &n.now // from here on there may be keys that are in no escrow
+	n.Status.Since = &n.now // from here on there may be keys that are not in escrow
 }
 
 func isRotated(_ Group, s Site) bool {
@@ -211,8 +211,8 @@ func rotated(_ Group, n *Next) {
 	n.say(EventRotated, fmt.Sprintf("Both master keys of site %s were rotated; its new keyring goes into escrow", n.Name))
 }
 
-// stored is the version in escrow that is the live keyring, and enough for the work. A keyring that is being written has no digest, and
-// no whole version has none.
+// stored is the version in escrow that equals the live keyring and is new enough for the work. A keyring that is being written has no
+// digest, and every whole version has one.
 func stored(s Site) (Version, bool) {
 	st, live := s.Status, s.live()
 	if !seen(s) {
@@ -222,7 +222,7 @@ func stored(s Site) (Version, bool) {
 		return s.newest(func(v Version) bool { return v.Digest == live })
 	}
 	if !st.Rotated && !s.Active {
-		return Version{}, false // what is in escrow is the keyring before the rotation
+		return Version{}, false // escrow has only the keyring from before the rotation
 	}
 	return s.newest(func(v Version) bool { return v.Digest == live && v.Number > max(st.SeedVersion, st.FloorVersion) })
 }
@@ -243,8 +243,8 @@ func isLate(g Group, s Site) bool {
 	return since != nil && g.EscrowTimeout > 0 && g.Now.Sub(since.Time) >= g.EscrowTimeout && !isUntold(s)
 }
 
-// isUntold is true of a rotation that waits for its turn: no key was made, and what reads the data is in escrow. A round that began from
-// nothing has no such version.
+// isUntold is true for a rotation that waits for its turn: no key was made, and the keyring that reads the data is in escrow. A round
+// that began from a fresh keyring has no such version.
 func isUntold(s Site) bool {
 	st := s.Status
 	if st.Work != v1alpha1.KeyringRotation || st.Stage != "" || st.Rotated {

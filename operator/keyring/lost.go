@@ -8,30 +8,30 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// lostSilently is true if the data of a site needs master keys that died with an earlier pod, and mysqld shows it only by
-// not starting: the sidecar had no time to note which keyring the data needs. It is never true of the pod in which the keys
-// may have been made, nor of one that has said nothing or has anything but its seed: what looks the same there is a mysqld
-// that does not start for another reason, and the only copy of its keyring is in that pod.
+// lostSilently is true if the data of a site needs master keys that died with an earlier pod, and the only sign is that
+// mysqld does not start: the sidecar had no time to note which keyring the data needs. It is never true for the pod in
+// which the keys may have been made, nor for one that has reported nothing or has anything but its seed: there mysqld may
+// fail to start for another reason, and that pod has the only copy of its keyring.
 func lostSilently(s Site) bool {
 	st := s.Status
 	if st.Stage != v1alpha1.KeyringRotating || !seen(s) || !s.Pod.Current || !s.Pod.Silent {
 		return false
 	}
 	if s.Report == nil || s.Report.Component != "" {
-		return false // nobody knows what is in the pod, or mysqld answered in this very one, so its data can be read there
+		return false // what the pod holds is unknown, or mysqld answered in this very pod, so its data can be read there
 	}
 	if !s.Provisioned && s.Clone == CloneConfirmed {
-		return true // a person has said that the data may go, whatever keeps mysqld from starting
+		return true // a person has confirmed that the data may go, whatever keeps mysqld from starting
 	}
 	seeded := st.SeedVersion > 0 && s.live() == st.SeedDigest
-	bare := s.live() == "" && wasTaken(st) // it started from nothing after the pod that had the keys
+	bare := s.live() == "" && wasTaken(st) // it started from a fresh keyring, after the pod that had the keys
 	if !seeded && !bare && !s.inEscrow() {
-		return false // the pod may hold what exists nowhere else
+		return false // the pod may hold the only copy of a keyring
 	}
 	return st.RotationPod != "" && st.RotationPod != s.Pod.UID
 }
 
-// note remembers the pod in which mysqld runs while its master keys may be rotated, before anything is done there.
+// note remembers the pod in which mysqld runs while its master keys may be rotated, before any rotation begins there.
 func (n *Next) note() {
 	st, s := &n.Status, n.site
 	if st.Stage != v1alpha1.KeyringRotating || !written(*st) || !s.Pod.Current || s.Pod.UID == "" {
@@ -42,8 +42,8 @@ func (n *Next) note() {
 	}
 }
 
-// giveUpWaits says why the data behind lost keys is not given up without a person's word; empty if it may be. Keys that only
-// seem to be lost do not cost the last copy beside the active site.
+// giveUpWaits says why the data behind lost keys is not given up until a person confirms it; empty if it may be. Keys that
+// only seem lost must not cost the last copy beside the active site.
 func giveUpWaits(s Site) string {
 	switch {
 	case s.Diverged:

@@ -8,7 +8,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// message says what is waited for, or what went wrong. It carries no times, so that it does not change while nothing does.
+// message says what the site waits for, or what went wrong. It has no times in it, so that it does not change while nothing else does.
 func message(g Group, s Site) string {
 	st := s.Status
 	if _, have := s.current(); st.Phase == failed && st.KeyringSecret != "" && !have && !s.starved() {
@@ -20,7 +20,7 @@ func message(g Group, s Site) string {
 	return waitsFor(g, s)
 }
 
-// waitsFor says what the next step of a site waits for.
+// waitsFor says what a site's next step waits for.
 func waitsFor(g Group, s Site) string {
 	st := s.Status
 	switch {
@@ -65,7 +65,7 @@ func waitsFor(g Group, s Site) string {
 	return "the keyring is to be escrowed"
 }
 
-// coverage is what the site's MySQL says, and what it said last while it says nothing.
+// coverage is what the site's MySQL says is encrypted, or what it said last if it says nothing now.
 func coverage(s Site) v1alpha1.CoverageStatus {
 	out := s.Status.Coverage
 	r := s.Report

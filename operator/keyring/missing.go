@@ -14,19 +14,19 @@ func isMissing(_ Group, s Site) bool {
 		return false
 	}
 	if st.Work == v1alpha1.KeyringClone && st.Phase == pending && s.Clone == CloneConfirmed {
-		return false // the clone replaces what the keyring would read, and a person said so
+		return false // the clone replaces the data that this keyring reads, and a person confirmed it
 	}
 	return true
 }
 
-// EscrowIsGone is true of a site that is made sealed, or is about to be, and whose escrow Secret is gone or is not what was stored. Its phase
-// says so only once it was decided on.
+// EscrowIsGone is true for a site that is sealed, or about to be, and whose escrow Secret is gone or changed. The site's phase says so only
+// after the next decision.
 func EscrowIsGone(s Site) bool {
 	_, have := s.current()
 	return !have && s.Status.KeyringSecret != "" && s.Status.Phase != none && !written(s.Status)
 }
 
-// isMissingBefore: the pod that is there was made sealed, so its memory has what is gone.
+// isMissingBefore: the present pod was made sealed, so its memory holds the keyring that is gone.
 func isMissingBefore(_ Group, s Site) bool {
 	_, have := s.current()
 	return !have && s.Status.SeedVersion > 0 && s.Rendered.Sealed && s.Clone != CloneConfirmed
@@ -49,7 +49,7 @@ func starve(_ Group, n *Next) {
 
 func miss(_ Group, n *Next) {
 	if n.Status.Phase == pending {
-		n.Status.Work = "" // nothing was changed yet, and its pod stays sealed
+		n.Status.Work = "" // nothing was changed yet, and the pod stays sealed
 	}
 	n.say(EventEscrowMissing, fmt.Sprintf("The escrow Secret %s of site %s is gone or changed. Do not delete or restart its pod: its memory "+
 		"holds the only copy of the keyring. See docs/encryption.md on how to restore it from there", n.Status.KeyringSecret, n.Name))

@@ -13,8 +13,8 @@ const (
 	failed   = v1alpha1.KeyringFailed
 )
 
-// Transition is one row of the table. The first row whose From and guard fit is taken; a decision takes at most one for
-// each site, so that every phase is persisted before the next. Trigger, Condition and Also are for the documentation.
+// Transition is one row of the table. Decide takes the first row whose From and guard fit, and at most one row for each
+// site, so that each phase is persisted before the next. Trigger, Condition and Also are for the documentation.
 type Transition struct {
 	From      []v1alpha1.KeyringPhase
 	Trigger   string
@@ -26,7 +26,7 @@ type Transition struct {
 	then func(Group, *Next)
 }
 
-// Table is every transition there is. Its order matters: what protects a keyring comes before what moves on.
+// Table holds every transition. Its order matters: rows that protect a keyring come before rows that move on.
 var Table = []Transition{
 	{
 		[]v1alpha1.KeyringPhase{none}, "group created with encryption on, or site added",

@@ -9,13 +9,13 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// prunable returns the names of the escrow Secrets of a sealed site that may go, oldest first. I17: never the one that the
-// site is sealed with, nor one that its Deployment or a pod of it refers to, nor one that is newer: after a roll-back those
-// are what it can be rolled forward to.
+// prunable returns the names of the escrow Secrets of a sealed site that may be deleted, oldest first. I17: never the one
+// that the site is sealed with, nor one that its Deployment or a pod of it refers to, nor a newer one: after a roll-back a
+// person can roll forward to those.
 func prunable(s Site, retain int) []string {
 	sealedWith, have := s.current()
 	if s.Status.Phase != v1alpha1.KeyringSealed || !have {
-		// What a site that is not sealed will need is not known yet.
+		// It is not known yet which versions an unsealed site will need.
 		return nil
 	}
 	var superseded []Version

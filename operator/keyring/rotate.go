@@ -11,8 +11,8 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// refusals is the chain of guards before a rotation begins: the first that answers says why not, and what to do. Each is
-// safe alone. isActivePrimary is looked at again right before the keys are rotated (mayRotate).
+// refusals is the chain of guards before a rotation begins: the first that objects says why, and what to do. Each guard
+// is safe alone. mayRotate checks again that the site is not the active one, right before the keys are rotated.
 var refusals = []struct {
 	reason string
 	guard  func(Group, Site) string
@@ -30,10 +30,10 @@ var refusals = []struct {
 	{v1alpha1.AnswerOtherKeyring, otherKeyringInFlight},
 }
 
-// nearlyFull leaves room for what clones add: a keyring beyond MaxKeyringFile comes into no escrow, and would be in its pod alone.
+// nearlyFull leaves room for what clones add: escrow takes no keyring beyond MaxKeyringFile, so its pod would have the only copy.
 const nearlyFull = wire.MaxKeyringFile / 4 * 3
 
-// isNearlyFull: MySQL never takes an old master key of InnoDB out of a keyring. A site that begins with an empty volume has a fresh one.
+// isNearlyFull: MySQL never removes an old InnoDB master key from a keyring. A site that begins with an empty volume gets a fresh one.
 func isNearlyFull(_ Group, s Site) string {
 	v, _ := s.current()
 	if v.Size < nearlyFull {
@@ -43,12 +43,12 @@ func isNearlyFull(_ Group, s Site) string {
 		"and it is cloned with a fresh keyring", s.Name, v.Size, wire.MaxKeyringFile)
 }
 
-// manyVersions leaves room for what tries that end half-way make: each new key is another version, and of a site that is not sealed none is
-// pruned.
+// manyVersions leaves room for the versions of tries that end half-way: each new key makes one more version, and none is pruned while the
+// site is not sealed.
 const manyVersions = wire.MaxKeyringVersions / 4 * 3
 
-// hasManyVersions: a person with the right to make Secrets put them there, or rolled the site back and never forward. What comes beyond
-// MaxKeyringVersions goes into no escrow.
+// hasManyVersions: a person with the right to make Secrets put them there, or rolled the site back and never forward. Escrow takes no
+// version beyond MaxKeyringVersions.
 func hasManyVersions(_ Group, s Site) string {
 	if len(s.Versions) < manyVersions {
 		return ""
@@ -57,7 +57,7 @@ func hasManyVersions(_ Group, s Site) string {
 		len(s.Versions), s.Name, wire.MaxKeyringVersions, v1alpha1.LabelAllowDeletion)
 }
 
-// isActivePrimary: I20. What a rotation that goes wrong destroys on a replica, the active site still has.
+// isActivePrimary: I20. If a rotation goes wrong and destroys a replica's data, the active site still has that data.
 func isActivePrimary(_ Group, s Site) string {
 	if !s.Active {
 		return ""
@@ -93,7 +93,7 @@ func holdsNoData(_ Group, s Site) string {
 	return fmt.Sprintf("%s does not hold the group's data yet, or is being worked on: wait until it replicates", s.Name)
 }
 
-// hasDiverged: what nobody else has must not be made to depend on new keys (I10).
+// hasDiverged: transactions that no other site has must not be made to depend on new keys (I10).
 func hasDiverged(_ Group, s Site) string {
 	if !s.Diverged {
 		return ""
@@ -115,8 +115,8 @@ func orderedUpdateInFlight(g Group, s Site) string {
 	return fmt.Sprintf("an ordered update is in flight (%s): order the rotation of %s again once it is over", g.Update, s.Name)
 }
 
-// otherKeyringInFlight: one replica at a time, so that the others stay what a failover needs. A site that is Failed is no such one:
-// either it is unsealed still, with keys that are in no escrow, or its escrow Secret is gone.
+// otherKeyringInFlight: one replica at a time, so that the others stay fit for a failover. A site in Failed is not fit: either it
+// is still unsealed, with keys that are not in escrow, or its escrow Secret is gone.
 func otherKeyringInFlight(g Group, s Site) string {
 	for _, other := range g.Sites {
 		if other.Name == s.Name {
@@ -145,7 +145,7 @@ func refusal(g Group, s Site) (reason, why string) {
 	return "", ""
 }
 
-// Refusal says why the rotation of a site would be refused now, with the reason of the answer; empty if it would not be.
+// Refusal says why the rotation of a site would be refused now, and the reason that the answer would have; empty if it would not be refused.
 func Refusal(g Group, site string) (reason, why string) {
 	i := slices.IndexFunc(g.Sites, func(s Site) bool { return s.Name == site })
 	if i < 0 {
@@ -154,7 +154,7 @@ func Refusal(g Group, site string) (reason, why string) {
 	return refusal(g, g.Sites[i])
 }
 
-// mayBegin is true if no guard is against a rotation.
+// mayBegin is true if no guard objects to a rotation.
 func mayBegin(g Group, s Site) bool {
 	reason, _ := refusal(g, s)
 	return reason == ""
@@ -163,11 +163,11 @@ func mayBegin(g Group, s Site) bool {
 // ordered is true if the annotation orders the rotation of a site.
 func ordered(g Group, s Site) bool { return g.RotateSet && g.Rotate == s.Name }
 
-// mayRotate is true if both master keys may be rotated now. I20: never on the active site. The pod must be the unsealed one,
-// and do its part: a replica that is behind or apart is not made to depend on new keys.
+// mayRotate is true if both master keys may be rotated now. I20: never on the active site. The pod must be the unsealed one
+// and must replicate: a replica that is behind or diverged is not made to depend on new keys.
 func mayRotate(g Group, s Site) bool { return notYet(g, s) == "" }
 
-// notYet says which fact keeps master keys from being rotated now; empty if none does.
+// notYet says which fact keeps the master keys from being rotated now; empty if none does.
 func notYet(g Group, s Site) string {
 	switch r := s.Report; {
 	case !g.Known:

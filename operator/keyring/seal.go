@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// component is what MySQL must name as its keyring.
+// component is the keyring component that MySQL must name.
 const component = "component_keyring_file"
 
-// calmBeforeSealing is how long before the last report the live keyring, and what was done with the site, must have changed last
-// before the site is made sealed with it. It is longer than what a sidecar takes to see a change and to tell it, so that nothing
-// written at the end of a clone is missed. How often the sites are polled does not matter: the time of the report counts.
+// calmBeforeSealing is how long the live keyring, and the work on the site, must have been unchanged at the time of the last
+// report before the site is sealed with that keyring. It is longer than a sidecar takes to see a change and to report it, so that
+// nothing written at the end of a clone is missed. How often the sites are polled does not matter: the time of the report counts.
 const calmBeforeSealing = 5 * time.Second
 
 // seals is the chain of conditions under which a site counts as sealed (specification, keyring lifecycle 5). Each says
-// what is missing; empty means that it holds. Read_only: Yes alone was seen to let MySQL rewrite the file, therefore the
-// mount has to be read-only too.
+// what is missing; empty means that it holds. With Read_only: Yes alone MySQL was seen to rewrite the file, so the mount
+// must be read-only too.
 var seals = []func(Group, Site) string{escrowExists, digestsEqual, rendersSecret, podHoldsSecret, keyringIsReadOnly}
 
 func escrowExists(_ Group, s Site) string {
@@ -83,12 +83,12 @@ func unsealedYet(g Group, s Site) string {
 	return ""
 }
 
-// workDone is true once nothing will write the keyring any more.
+// workDone is true once no work is left that writes the keyring.
 func workDone(s Site) bool {
 	return s.Provisioned && !s.Busy && s.Clone == CloneNone && !s.Job.Running
 }
 
-// readyToSeal is true if the site may be made sealed with what status names.
+// readyToSeal is true if the site may be sealed with the version that status names.
 func readyToSeal(s Site) bool {
 	_, have := s.current()
 	return have && !s.outlived() && workDone(s) && s.live() == s.Status.KeyringDigest && s.Calm >= calmBeforeSealing

@@ -10,7 +10,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// What anybody may write into an annotation, and how much of it status keeps.
+// Anyone may write any length into an annotation; these bound how many bytes of it status keeps.
 const (
 	maxID      = 64
 	maxTarget  = 256
@@ -21,34 +21,34 @@ const (
 // Request is what a person asks for by an annotation.
 type Request struct {
 	Kind v1alpha1.RequestKind
-	// Value is that of the annotation.
+	// Value is the value of the annotation.
 	Value string
-	// ID tells it from others of its kind; empty if nobody has named it yet.
+	// ID tells it apart from others of its kind; empty if it has no id yet.
 	ID string
 }
 
-// Of is the request of a kind that stands on a group.
+// Of returns the request of a kind that is on a group, answered or not.
 func Of(g *v1alpha1.MysqlFailoverGroup, kind v1alpha1.RequestKind) (q Request, stands bool) {
 	value, stands := g.Annotations[kind.Annotation()]
 	return Request{Kind: kind, Value: value, ID: cut(g.Annotations[kind.IDAnnotation()], maxID)}, stands
 }
 
-// Open is Of without a request that was answered and is only still to be taken off.
+// Open is Of, but leaves out a request that is answered and only still has to be removed.
 func Open(g *v1alpha1.MysqlFailoverGroup, kind v1alpha1.RequestKind) (q Request, stands bool) {
 	q, stands = Of(g, kind)
 	return q, stands && !q.IsAnswered(g)
 }
 
-// IsAnswered is true if status has the answer to this very request. One without an id cannot be told from the one before.
+// IsAnswered is true if status has the answer to this very request. A request without an id cannot be told from the one before.
 func (q Request) IsAnswered(g *v1alpha1.MysqlFailoverGroup) bool {
 	last := g.Status.LastRequest(q.Kind)
 	return last != nil && q.ID != "" && last.ID == q.ID && last.Target == cut(q.Value, maxTarget)
 }
 
-// Answer is what came of a request.
+// Answer is the outcome of a request.
 type Answer struct {
 	Outcome v1alpha1.RequestOutcome
-	// Reason is one CamelCase word, Message says it to people.
+	// Reason is one CamelCase word; Message explains it to people.
 	Reason, Message string
 }
 
@@ -57,17 +57,17 @@ func Done(message string) Answer {
 	return Answer{v1alpha1.RequestDone, v1alpha1.AnswerCompleted, message}
 }
 
-// Refused answers a request that nothing was done for.
+// Refused answers a request for which nothing was done.
 func Refused(reason, message string) Answer {
 	return Answer{v1alpha1.RequestRefused, reason, message}
 }
 
-// String is the answer in an event.
+// String returns the answer as events show it.
 func (a Answer) String() string {
 	return strings.ToLower(string(a.Outcome)) + " (" + a.Reason + "): " + a.Message
 }
 
-// entry is what status says of it.
+// entry returns the answer as status has it.
 func (a Answer) entry(q Request, now metav1.MicroTime) v1alpha1.LastRequest {
 	return v1alpha1.LastRequest{
 		Kind: q.Kind, ID: q.ID, Target: cut(q.Value, maxTarget), Outcome: a.Outcome,
@@ -84,7 +84,7 @@ func note(s *v1alpha1.MysqlFailoverGroupStatus, entry v1alpha1.LastRequest) {
 	s.LastRequests = append(s.LastRequests, entry)
 }
 
-// cut bounds what goes into status.
+// cut shortens a text that goes into status.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

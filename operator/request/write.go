@@ -21,15 +21,15 @@ import (
 // Writer answers requests.
 type Writer struct {
 	Client client.Client
-	// Owner is the field manager that takes annotations off.
+	// Owner is the field manager that removes annotations.
 	Owner string
-	// Anew is true for a writer whose view of the group may be old: it answers whatever else was written since. One that reads the group
-	// anew for each decision leaves it out, and writes only if the group is still what it read.
+	// Anew is true for a writer whose view of the group may be old: it answers whatever else was written since. A writer that reads the
+	// group for each decision leaves it false, and writes only if the group is unchanged since.
 	Anew bool
 }
 
-// Answer persists what came of a request, and then takes that request off the group. It may be done again: what status has
-// already is not written again, and a request that was replaced meanwhile stays. The group becomes what was written.
+// Answer persists the answer to a request, and then removes that request from the group. It may be done again: it does not
+// write what status already has, and keeps a request that came in its place. The group in memory becomes what was written.
 func (w Writer) Answer(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, q Request, a Answer) error {
 	if !q.IsAnswered(g) {
 		if err := w.persist(ctx, g, a.entry(q, metav1.NowMicro())); err != nil {
@@ -49,7 +49,7 @@ func (w Writer) Answer(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, q Re
 func (w Writer) persist(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, entry v1alpha1.LastRequest) error {
 	one := applyv1alpha1.LastRequest().WithKind(entry.Kind).WithID(entry.ID).WithTarget(entry.Target).
 		WithOutcome(entry.Outcome).WithReason(entry.Reason).WithMessage(entry.Message).WithAnsweredAt(entry.AnsweredAt)
-	// The uid keeps the apply from making a group that was deleted just now.
+	// The uid keeps the apply from making a group again that was deleted just now.
 	config := applyv1alpha1.MysqlFailoverGroup(g.Name, g.Namespace).WithUID(g.UID).
 		WithStatus(applyv1alpha1.MysqlFailoverGroupStatus().WithLastRequests(one))
 	if !w.Anew {
@@ -59,7 +59,7 @@ func (w Writer) persist(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, ent
 	if err := w.Client.Status().Apply(ctx, config, owner, client.ForceOwnership); err != nil {
 		return err
 	}
-	// What came back says what stands by now, also of the annotations.
+	// The response has the present state, also of the annotations.
 	g.ResourceVersion, g.Annotations = ptr.Deref(config.ResourceVersion, ""), config.Annotations
 	note(&g.Status, entry)
 	return nil
@@ -80,7 +80,7 @@ func (w Writer) annotate(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, ch
 	return nil
 }
 
-// Ask puts a request of the operator's own on the group as it was read, unless one of its kind stands: two would have one outcome.
+// Ask puts the operator's own request on the group as it was read, unless the group has one of this kind: two would share one outcome.
 func (w Writer) Ask(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, q Request) error {
 	if _, stands := Of(g, q.Kind); stands {
 		return nil
@@ -91,7 +91,7 @@ func (w Writer) Ask(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, q Reque
 	return nil
 }
 
-// Withdraw takes a request with an id off the group without an answer: who asked for it does not want it any more.
+// Withdraw removes the request with an id from the group without an answer: its author does not want it any more.
 func (w Writer) Withdraw(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, kind v1alpha1.RequestKind, id string) error {
 	if q, stands := Of(g, kind); !stands || q.ID != id {
 		return nil
@@ -102,8 +102,8 @@ func (w Writer) Withdraw(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, ki
 	return nil
 }
 
-// Tidy takes off requests that were answered by an operator that ended before it could, and ids that were left by a person who took
-// a request back. Requests of the kinds that are named get an id if they have none: from then on each is answered once.
+// Tidy removes requests whose operator answered them and ended before it could remove them, and ids that were left when a person
+// withdrew a request. Requests of the named kinds get an id if they have none: from then on each is answered once.
 func (w Writer) Tidy(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, named ...v1alpha1.RequestKind) error {
 	change := untidy(g, named)
 	if len(change) == 0 {
@@ -117,7 +117,7 @@ func (w Writer) Tidy(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, named 
 
 func untidy(g *v1alpha1.MysqlFailoverGroup, named []v1alpha1.RequestKind) map[string]any {
 	change := map[string]any{}
-	// What an older plugin noted of a rotation that it led says nothing to one that the operator leads.
+	// The notes of an older plugin on a rotation that it led mean nothing for one that the operator leads.
 	if _, is := g.Annotations[v1alpha1.AnnotationRotation]; is && v1alpha1.AsksForCampaign(g.Annotations[v1alpha1.AnnotationRotateKeyring]) {
 		change[v1alpha1.AnnotationRotation] = nil
 	}

@@ -2,7 +2,7 @@
 
 package rollout
 
-// fact is something that may hold of a site.
+// fact is a predicate on a site.
 type fact func(Site) bool
 
 func exists(s Site) bool    { return s.Exists }
@@ -33,8 +33,8 @@ func and(facts ...fact) fact {
 	}
 }
 
-// turn is when a site's turn comes: first those that are never promoted, so that an update that goes wrong is found where
-// no failover needs the site, and the active site last.
+// turn orders the sites for updates: first those that are never promoted, so that a bad update shows on a site that no
+// failover needs, and the active site last.
 func turn(s Site) int {
 	switch {
 	case s.Active:
@@ -45,7 +45,7 @@ func turn(s Site) int {
 	return 0
 }
 
-// find returns the first site of which a fact holds, in the order of their turns.
+// find returns the first site that a fact is true of, in the order of their turns.
 func find(sites []Site, f fact) (Site, bool) {
 	for t := range 3 {
 		for _, s := range sites {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rollout decides which one site may be given a new pod now, and why no other. It is pure. Creating what is
-// missing disturbs nobody and is always allowed; replacing a pod is allowed to one site at a time, replicas first, and
-// only while every other site holds the group's data and serves. The active site is asked to give its role away first,
-// and is updated last, as the replica that it is then. See docs/updates.md.
+// Package rollout decides which one site may get a new pod now, and why no other. It is pure. Creating what is missing
+// disturbs no one and is always allowed. Only one site at a time may have its pod replaced, replicas first, and only
+// while every other site holds the group's data and serves. The active site is asked to give its role away first, and
+// is updated last, then as a replica. See docs/updates.md.
 package rollout
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// Site is what the decision needs of one site.
+// Site holds the facts about one site that a decision needs.
 type Site struct {
 	Name string
 	// Candidate is true if the site may be promoted at all.
@@ -23,56 +23,56 @@ type Site struct {
 	Moving bool
 	// Exists is true if the site has a Deployment.
 	Exists bool
-	// UpToDate is true if its Deployment has the wished pod template.
+	// UpToDate is true if its Deployment has the wanted pod template.
 	UpToDate bool
-	// Settled is true if the site's pod is that of its Deployment, is ready, and does its part in the group.
+	// Settled is true if the site's pod is that of its Deployment, is ready, and plays its role in the group.
 	Settled bool
 	// Starting is true while the site's pod is being replaced, for as long as that usually takes.
 	Starting bool
 	// Late is true if the site has had its pod for so long that it should be settled.
 	Late bool
-	// Broken is true if the pod has not been ready for so long that replacing it takes nothing away.
+	// Broken is true if the pod has not been ready for so long that replacing it costs nothing.
 	Broken bool
 	// Busy is true while long work runs on the site.
 	Busy bool
-	// Kept says why the site's pod must not be replaced, whatever its template is; empty normally.
+	// Kept says why the site's pod must not be replaced, whatever its template is; normally empty.
 	Kept string
 	// Diverged is true if the site has transactions that the group's history lacks.
 	Diverged bool
-	// Held is true for a site whose pod is back and serves, and that has come as far as it can: it has diverged, which a person
-	// decides, or it cannot be cloned before the active site is updated too.
+	// Held is true for a site whose pod is back and serves, and that can get no further now: it has diverged, so a person must
+	// decide, or it cannot be cloned before the active site is updated too.
 	Held bool
-	// Uncloned is true for a site that holds no data of the group and is given it only in a new pod. Replacing its pod takes
-	// nothing away, and a person may have ordered it.
+	// Uncloned is true for a site that lacks the group's data and gets it only in a new pod. Replacing its pod costs
+	// nothing, and a person may have ordered it.
 	Uncloned bool
-	// Trouble is what is known about why the site is not settled, for people.
+	// Trouble tells people what is known about why the site is not settled.
 	Trouble string
 }
 
-// Group is what the decision stands on.
+// Group holds the facts that a decision rests on.
 type Group struct {
 	// Sites come in the order of the specification.
 	Sites []Site
 	// Transition is true while the active site changes.
 	Transition bool
-	// Paused says until when a person keeps the operator from replacing pods; empty normally.
+	// Paused says until when a person keeps the operator from replacing pods; normally empty.
 	Paused string
-	// RoleStays says why the role cannot be moved away from the active site; empty normally.
+	// RoleStays says why the role cannot be moved away from the active site; normally empty.
 	RoleStays string
-	// LastTry is why the role did not move when it was asked to last; empty if it did, or was not asked.
+	// LastTry says why the role did not move at the last request; empty if it moved, or if there was no request.
 	LastTry string
 }
 
-// Reason is why a decision is what it is.
+// Reason says why a decision is what it is.
 type Reason = v1alpha1.Reason
 
-// Decision is what may be done now.
+// Decision says what may be done now.
 type Decision struct {
 	// Create lists the sites whose objects may be made.
 	Create []string
-	// Update is the one site whose pod may be replaced; empty means none.
+	// Update is the one site whose pod may be replaced; empty if none.
 	Update string
-	// Leave is the site that should give the role of the active site away; empty means none.
+	// Leave is the site that should give away the role of the active site; empty if none.
 	Leave string
 	// Site is the one that the reason is about, if any.
 	Site    string
@@ -83,7 +83,7 @@ type Decision struct {
 // Done is true if nothing is left to do.
 func (d Decision) Done() bool { return d.Reason == v1alpha1.ReasonUpToDate }
 
-// Next decides.
+// Next says what may be done now.
 func Next(g Group) Decision {
 	d := next(g)
 	for _, s := range g.Sites {
@@ -108,33 +108,33 @@ func next(g Group) Decision {
 		return Decision{Reason: v1alpha1.ReasonUpToDate, Message: "every site is up to date"}
 	}
 	if d, ok := postponed(g); ok {
-		// A failover may wait for just this one to acknowledge it, and nobody can use a pod that does not come up.
+		// A failover may wait for exactly this site to acknowledge it, and a pod that does not come up is of no use.
 		if s, found := find(g.Sites, and(outdated, broken, not(moving), not(active))); found && d.Reason == v1alpha1.ReasonFailoverInFlight && g.Paused == "" {
 			return update(v1alpha1.ReasonRepairing, s)
 		}
 		return d
 	}
-	// One that waits for its data waits for nobody else, and for no end of a pause: there is nothing in its pod to be spared.
+	// A site that waits for its data need not wait for other sites or for the end of a pause: its pod holds nothing to lose.
 	if s, ok := find(g.Sites, and(outdated, uncloned, not(active))); ok && calm(g.Sites) {
 		return update(v1alpha1.ReasonUpdating, s)
 	}
 	if g.Paused != "" {
 		return pausedUntil(g)
 	}
-	// A pod that does not come up may need just this update; replacing it takes nothing away.
+	// A pod that does not come up may need exactly this update; replacing it costs nothing.
 	if s, ok := find(g.Sites, and(outdated, broken)); ok {
 		return update(v1alpha1.ReasonRepairing, s)
 	}
-	// One at a time: the site that was updated last must be back first. One that waits for a person is back: what it has alone
-	// came before the update, and the others would wait for that person too.
+	// One at a time: the site that was updated last must be back first. A site that waits for a person counts as back: its own
+	// transactions came before the update, and the others would wait for that person too.
 	if d, ok := unsettled(g.Sites); ok {
 		return d
 	}
-	// A failover may be due, and whoever answers may be the one that it needs.
+	// A failover may be due, and any site that answers may be the one that it needs.
 	if s, ok := find(g.Sites, and(exists, active, not(settled))); ok {
 		return wait(v1alpha1.ReasonWaitingForSite, s.Name, "the active site %s is not open", s.Name)
 	}
-	// A replica that does not do its part anyway goes before those that do.
+	// A replica that is not settled anyway goes before those that are.
 	if s, ok := find(g.Sites, and(outdated, not(settled), not(active))); ok {
 		return update(v1alpha1.ReasonUpdating, s)
 	}
@@ -144,12 +144,12 @@ func next(g Group) Decision {
 	return activeSite(g)
 }
 
-// postponed is why no pod may be replaced now, whichever it is.
+// postponed says why no pod at all may be replaced now.
 func postponed(g Group) (Decision, bool) {
 	if _, ok := find(g.Sites, and(outdated, uncloned)); g.Paused != "" && !ok {
 		return pausedUntil(g), true
 	}
-	// The work would be lost, and on the active site also that of the site which clones from it.
+	// The work would be lost, and on the active site also the work of the site that clones from it.
 	if s, ok := find(g.Sites, busy); ok {
 		return wait(v1alpha1.ReasonLongWorkInFlight, s.Name, "long work runs on %s; the update continues afterwards", s.Name), true
 	}
@@ -157,7 +157,7 @@ func postponed(g Group) (Decision, bool) {
 	if g.Transition {
 		return wait(v1alpha1.ReasonFailoverInFlight, "", "the active site is changing; the update continues afterwards"), true
 	}
-	// The others are what a failover would need, and that they do not follow now says nothing about them.
+	// A failover would need the others, and that they do not follow now proves nothing against them.
 	if s, ok := find(g.Sites, and(exists, active, starting)); ok {
 		return wait(v1alpha1.ReasonWaitingForSite, s.Name, "the pod of the active site %s is being replaced; the update continues when it is open", s.Name), true
 	}
@@ -168,14 +168,14 @@ func pausedUntil(g Group) Decision {
 	return wait(v1alpha1.ReasonPaused, "", "paused until %s; the update continues afterwards", g.Paused)
 }
 
-// calm is true while the active site is open and no other pod is on its way.
+// calm is true while the active site is open and no other pod is starting.
 func calm(sites []Site) bool {
 	_, waits := find(sites, and(exists, active, not(settled)))
 	_, begun := find(sites, and(exists, starting))
 	return !waits && !begun
 }
 
-// unsettled stops at a site that has its new pod and does not do its part.
+// unsettled stops at a site that has its new pod and is not settled.
 func unsettled(sites []Site) (Decision, bool) {
 	s, ok := find(sites, and(exists, not(outdated), not(settled), not(held)))
 	if !ok {
@@ -196,24 +196,24 @@ func unsettled(sites []Site) (Decision, bool) {
 		"Look at its pod and its state, or correct the specification", s.Name, trouble, behind), true
 }
 
-// activeSite decides when only the active site is left. It gives its role away before its pod is replaced: what it has
-// acknowledged is on another site then, and clients wait for a moment instead of a restart.
+// activeSite decides when only the active site is left. That site gives its role away before its pod is replaced: then
+// another site has all that it acknowledged, and clients wait for a moment instead of a restart.
 func activeSite(g Group) Decision {
 	s, _ := find(g.Sites, outdated)
 	other := and(exists, candidate, not(active))
 	if _, ok := find(g.Sites, other); !ok {
 		if made, is := find(g.Sites, and(candidate, not(active), not(exists))); is {
-			// As when a site is replaced by another in the specification: the new one takes the role once it has the data.
+			// For example, the specification replaced a site by another: the new one takes the role once it has the data.
 			return wait(v1alpha1.ReasonWaitingForSite, made.Name, "only the active site %s is left to update: its pod is replaced when %s, which is being made, can take its role",
 				s.Name, made.Name)
 		}
-		// Nothing else is possible. All others are settled.
+		// There is no other choice, and all others are settled.
 		return update(v1alpha1.ReasonUpdatingActive, s)
 	}
 	if g.RoleStays != "" {
 		return wait(v1alpha1.ReasonRoleStays, s.Name, "only the active site %s is left to update, and its role is not moved away: %s", s.Name, g.RoleStays)
 	}
-	// One whose pod has the only copy of its keyring is a candidate that the role is not moved to.
+	// The role does not move to a candidate whose pod has the only copy of its keyring.
 	if _, ok := find(g.Sites, and(other, settled, not(diverged), not(kept))); !ok {
 		why := ""
 		if k, is := find(g.Sites, and(other, kept)); is {

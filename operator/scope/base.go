@@ -17,23 +17,23 @@ import (
 	asks "github.com/mysql-mfg/mfg/operator/request"
 )
 
-// Base is what every part of the reconcile stands on: the API, and what was said and is waited for in this process.
+// Base is what every part of the reconcile builds on: the API, and what this process has said and waits for.
 type Base struct {
 	// Client reads from the cache and writes; Live reads from the API server.
 	Client   client.Client
 	Live     client.Reader
 	Recorder *events.Recorder
-	// Waits is for how long something has been waited for.
+	// Waits knows how long this process has waited for something.
 	Waits Waits
-	// Silences is for how long mysqld has not started in the pods of sites.
+	// Silences knows how long mysqld has not started in the pods of sites.
 	Silences Silences
 
 	mu sync.Mutex
-	// said holds the last text of each event that is emitted on change only.
+	// said holds the last text of each event that is emitted only on change.
 	said map[types.NamespacedName]map[string]string
 }
 
-// Forget drops what is kept about a group that is gone.
+// Forget drops what is remembered of a group that is gone.
 func (b *Base) Forget(key types.NamespacedName) {
 	b.Waits.forget(key)
 	b.Silences.forget(key)
@@ -42,7 +42,7 @@ func (b *Base) Forget(key types.NamespacedName) {
 	delete(b.said, key)
 }
 
-// Say emits an event when its text differs from the last one about the same thing.
+// Say emits an event if its text differs from the last one about the same thing.
 func (b *Base) Say(s *Scope, about string, e events.Event, text string) {
 	if !b.Changed(s.Key, string(e.Reason)+"/"+about, text) || text == "" {
 		return
@@ -50,7 +50,7 @@ func (b *Base) Say(s *Scope, about string, e events.Event, text string) {
 	b.Recorder.Emit(s.Group, b.Related(s, about), e, "%s", text)
 }
 
-// Related is the pod of a site, for an event about it.
+// Related returns the pod of a site, for an event about it.
 func (b *Base) Related(s *Scope, site string) runtime.Object {
 	if pod := s.Pods[site]; pod != nil {
 		return pod
@@ -58,7 +58,7 @@ func (b *Base) Related(s *Scope, site string) runtime.Object {
 	return nil
 }
 
-// Changed notes a text, and is true if it differs from the last one about the same thing.
+// Changed notes a text, and returns true if it differs from the last one about the same thing.
 func (b *Base) Changed(key types.NamespacedName, about, text string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -73,7 +73,7 @@ func (b *Base) Changed(key types.NamespacedName, about, text string) bool {
 	return before != text
 }
 
-// AnswerOrder answers a request, if it is still the one with the value that was acted on.
+// AnswerOrder answers a request if it still has the value that was acted on.
 func (b *Base) AnswerOrder(ctx context.Context, s *Scope, kind v1alpha1.RequestKind, value string, a asks.Answer) error {
 	q, stands := asks.Of(s.Group, kind)
 	if !stands || q.Value != value {
@@ -82,19 +82,19 @@ func (b *Base) AnswerOrder(ctx context.Context, s *Scope, kind v1alpha1.RequestK
 	return b.Answers().Answer(ctx, s.Group, q, a)
 }
 
-// Answers writes answers to requests.
+// Answers returns the writer of answers to requests.
 func (b *Base) Answers() asks.Writer {
 	return asks.Writer{Client: b.Client, Owner: v1alpha1.ManagerController}
 }
 
-// Waits tells for how long this process has waited for something to become of a failover. A restart begins anew, which
-// makes it wait longer and never shorter.
+// Waits knows how long this process has waited for something, such as the outcome of a failover. A restart starts from
+// zero, which makes waits longer and never shorter.
 type Waits struct {
 	mu    sync.Mutex
 	began map[types.NamespacedName]map[string]time.Time
 }
 
-// SinceFirst is for how long something has been waited for that is asked about at every look.
+// SinceFirst returns how long something has been waited for; every look must call it.
 func (w *Waits) SinceFirst(s *Scope, key string) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -110,12 +110,12 @@ func (w *Waits) SinceFirst(s *Scope, key string) time.Duration {
 	return s.Now.Sub(w.began[s.Key][key])
 }
 
-// Since is for how long something has been waited for that follows from a failover.
+// Since returns how long something that follows from a failover has been waited for.
 func (w *Waits) Since(s *Scope, what string, record *v1alpha1.FailoverRecord) time.Duration {
 	return w.SinceFirst(s, fmt.Sprintf("%s/%d", what, record.Epoch))
 }
 
-// Over ends a wait: the next one for the same begins anew.
+// Over ends a wait: the next one for the same key starts from zero.
 func (w *Waits) Over(s *Scope, key string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

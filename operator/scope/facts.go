@@ -10,8 +10,8 @@ import (
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
-// Facts is where the controller learns how the sites of a group are: the snapshot that the poll loop publishes. The
-// controller never asks MySQL itself, except on the site that it provisions.
+// Facts is where the controller learns the state of a group's sites: the snapshot that the poll loop publishes. The
+// controller itself asks no MySQL, except on the site that it provisions.
 type Facts interface {
 	// Sites returns the newest facts of a group; false if the loop has none yet.
 	Sites(namespace, group string) (GroupFacts, bool)
@@ -24,26 +24,26 @@ type GroupFacts struct {
 	// Open is true if the active site was seen writable under this epoch.
 	Open  bool
 	Sites map[string]SiteFacts
-	// Target is the site that is being promoted, or that a planned failover waits for to catch up; empty if there is none.
+	// Target is the site that is being promoted, or that must catch up for a planned failover; empty if there is none.
 	Target string
-	// InDoubt is true from the first poll on in which the active site was not seen open for writes, long before a failover is due, and while
-	// it is about to go and nobody has caught up who could take its place.
+	// InDoubt is true from the first poll that did not see the active site open for writes, long before a failover is due. It is also true
+	// while the active site is about to go and no site that could take its place has caught up.
 	InDoubt bool
-	// SignedBy is the public key of what the sites are told, and Vouch has it vouch for the one that is to come after it; nil if it is
-	// not known.
+	// SignedBy is the public key that statements are signed with; Vouch lets its key vouch for the next one. Both are nil if the key
+	// is not known.
 	SignedBy ed25519.PublicKey
 	Vouch    func(next ed25519.PublicKey) wire.Chain
 }
 
-// SiteFacts is one site as the poll loop last saw it. Sets are those of the last answer, and empty if there was none.
+// SiteFacts is one site as the poll loop last saw it. GTID sets are from the last answer, and empty if there was none.
 type SiteFacts struct {
 	// Reachable is true if the site's MySQL or sidecar answered at the last poll.
 	Reachable bool
-	// VolumeID is the name of the data volume that the sidecar reported; empty if it is not known.
+	// VolumeID is the name of the data volume that the sidecar reported; empty if not known.
 	VolumeID string
 	// Diverged is true if the poll loop found transactions on the site that the group's history lacks.
 	Diverged bool
-	// Errant is those transactions, as found last: a clone may have thrown them away since.
+	// Errant holds those transactions, as last found: a clone may have thrown them away since.
 	Errant gtid.Set
 	// MysqlUp is true if MySQL answered SQL at the last poll; the fields below are known only then.
 	MysqlUp  bool
@@ -51,7 +51,7 @@ type SiteFacts struct {
 	Cloning  bool
 	Executed gtid.Set
 	Purged   gtid.Set
-	// Retrieved is what the relay logs hold, applied or not.
+	// Retrieved is the set in the relay logs, applied or not.
 	Retrieved     gtid.Set
 	UserDatabases int
 	// IOErrno is the error of the replication receiver; 0 means none.
@@ -61,21 +61,21 @@ type SiteFacts struct {
 	// Lag is how far the site is behind; it counts only with LagKnown.
 	Lag      time.Duration
 	LagKnown bool
-	// Busy names long work on the site, and Leaving says why it is about to go; empty normally.
+	// Busy names long work on the site, and Leaving says why the site is about to go; both are normally empty.
 	Busy, Leaving string
 	Version       string
-	// Keyring is what the sidecar says of the site's keyring; nil if it did not answer, or there is none.
+	// Keyring is the sidecar's report on the site's keyring; nil if the sidecar did not answer, or there is no keyring.
 	Keyring *wire.KeyringReport
-	// ReportedAt is when the sidecar said so; zero if it did not answer. What happened since then is not known.
+	// ReportedAt is the time of that report; zero if the sidecar did not answer. What happened since then is not known.
 	ReportedAt time.Time
-	// Certificate is what the sidecar says of the certificate that MySQL shows; nil if it did not answer, or there is none.
+	// Certificate is the sidecar's report on the certificate that MySQL serves; nil if the sidecar did not answer, or there is none.
 	Certificate *wire.CertificateReport
-	// Engines is what the sidecar says of tables whose rows a clone loses; nil if that is not known.
+	// Engines is the sidecar's report on tables whose rows a clone loses; nil if not known.
 	Engines *wire.EngineReport
-	// PasswordSerial is that of the accounts Secret with whose password the site's sidecar logs in, ReceiverSerial of the one whose
-	// password its receiver was given; 0 if that is not known.
+	// PasswordSerial is the serial of the accounts Secret whose password the site's sidecar uses, ReceiverSerial of the one whose
+	// password its receiver got; each is 0 if not known.
 	PasswordSerial, ReceiverSerial int64
-	// ReceiverVerifies is true if the site's receiver was seen to verify the active site, while TLS comes to the group.
+	// ReceiverVerifies is true if the site's receiver was seen to verify the active site, while the group gets TLS.
 	ReceiverVerifies bool
 	// AdminAddr is podIP:33062 of the site's pod.
 	AdminAddr string

@@ -13,15 +13,15 @@ import (
 	"github.com/mysql-mfg/mfg/operator/render"
 )
 
-// Serves is true if the pod of the site's Deployment is ready and its MySQL answers, whatever its part in the group.
+// Serves is true if the pod of the site's Deployment is ready and its MySQL answers, whatever its role in the group.
 func Serves(s *Scope, name string) bool {
 	pod, f := s.Pods[name], s.Facts.Sites[name]
 	return pod != nil && pod.DeletionTimestamp == nil && PodReady(pod) && s.Known && f.MysqlUp &&
 		pod.Annotations[v1alpha1.AnnotationSpecHash] == SpecHash(s.Deployments[name]) && f.PodUID == string(pod.UID)
 }
 
-// Settled is true if the pod of the site's Deployment is ready and does its part. The facts must be those of this very
-// pod: those of its predecessor may be two seconds old and all well.
+// Settled is true if the pod of the site's Deployment is ready and plays its role. The facts must be from this very
+// pod: those of its predecessor may be two seconds old and look fine.
 func Settled(s *Scope, name string) bool {
 	f := s.Facts.Sites[name]
 	switch {
@@ -36,9 +36,9 @@ func Settled(s *Scope, name string) bool {
 	return s.Provisioned[name] && f.Following
 }
 
-// BeingReplaced is true from when a site's Deployment was changed, or its pod deleted, until the new pod does its part,
-// for as long as such a replacement usually takes. After that the site has failed, and the others must not wait for it:
-// one of them may need the update in order to take over.
+// BeingReplaced is true from a change of a site's Deployment, or the deletion of its pod, until the new pod is settled,
+// but only for as long as a replacement usually takes. After that the site has failed, and the others must not wait for
+// it: one of them may need the update to take over.
 func BeingReplaced(s *Scope, site string) bool {
 	d, pod := s.Deployments[site], s.Pods[site]
 	if d == nil || Settled(s, site) {
@@ -57,7 +57,7 @@ func PodReady(pod *corev1.Pod) bool {
 	})
 }
 
-// UnavailableSince is since when a Deployment has had no ready pod; now if it has one.
+// UnavailableSince returns since when a Deployment has had no ready pod; now if it has one.
 func UnavailableSince(d *appsv1.Deployment, now time.Time) time.Time {
 	for _, c := range d.Status.Conditions {
 		if c.Type != appsv1.DeploymentAvailable {
@@ -71,11 +71,11 @@ func UnavailableSince(d *appsv1.Deployment, now time.Time) time.Time {
 	return d.CreationTimestamp.Time
 }
 
-// SpecHash names the template of a Deployment.
+// SpecHash identifies the template of a Deployment.
 func SpecHash(d *appsv1.Deployment) string { return d.Annotations[v1alpha1.AnnotationSpecHash] }
 
-// BrokenAfter is how long a pod must have been unavailable before replacing it counts as taking nothing away. It is longer than a
-// restart of mysqld with a recovery of usual length.
+// BrokenAfter is how long a pod must have been unavailable before replacing it counts as harmless. It is longer than a restart of
+// mysqld with a recovery of usual length.
 const BrokenAfter = time.Minute
 
 // MySQLImage is the image of the MySQL container of a pod.

@@ -39,58 +39,58 @@ type Scope struct {
 	Known       bool
 	Deployments map[string]*appsv1.Deployment
 	Pods        map[string]*corev1.Pod
-	// SilentFor is for how long this process has seen that mysqld does not start in the pod of a site.
+	// SilentFor is how long this process has seen that mysqld does not start in the pod of a site.
 	SilentFor map[string]time.Duration
 
-	// TLSReady is false while the pods have to wait for the group's certificate.
+	// TLSReady is false while the pods must wait for the group's certificate.
 	TLSReady bool
 	// TLSUsable is true if the certificate of spec.tls is usable and may be used. TLS is what status will say of the steps to TLS.
 	TLSUsable bool
 	TLS       *v1alpha1.TLSStatus
 	// Certificate is what status will say of the certificate in the Secret of spec.tls; nil if there is none.
 	Certificate *v1alpha1.CertificateStatus
-	// Accounts is the Secret with the passwords, Passwords what status says of them.
+	// Accounts is the Secret with the passwords, Passwords is what status will say of them.
 	Accounts  *corev1.Secret
 	Passwords *v1alpha1.PasswordsStatus
-	// ApplicationSecret is the Secret of the application; nil if there is none. ApplicationTrouble is why it is of no use, if a person has to
-	// settle that. Application is what status says of its database, once made.
+	// ApplicationSecret is the Secret of the application; nil if there is none. ApplicationTrouble says why it is unusable, if a person must
+	// repair it. Application is what status says of its database, once made.
 	ApplicationSecret  *corev1.Secret
 	ApplicationTrouble string
 	Application        *v1alpha1.ApplicationStatus
 	// Provisioned is what status will say of each site; Persisted are the sites whose work ends with it.
 	Provisioned map[string]bool
 	Persisted   []SiteKey
-	// Volumes are the data volumes on which the sites were provisioned; "" for one that is not known.
+	// Volumes are the data volumes on which the sites were provisioned; "" if not known.
 	Volumes map[string]string
 	// Clones is what status will say of clones and of orders for them; Busy is the long work that holds each site.
 	Clones map[string]*v1alpha1.CloneProgress
 	Busy   map[string]string
 
-	// Restore is what status will say of the restore of a new group. RestoreSite is the site that is, or was, given the backup; while
-	// RestorePending it alone may have a pod, and nobody if it is empty.
+	// Restore is what status will say of the restore of a new group. RestoreSite is the site that gets, or got, the backup; while
+	// RestorePending only that site may have a pod, or no site if RestoreSite is empty.
 	Restore        *v1alpha1.RestoreStatus
 	RestoreSite    string
 	RestorePending bool
 
-	// Upgrade tells what only another version of the operator changes.
+	// Upgrade knows what only another version of the operator changes.
 	Upgrade Upgrade
 
-	// VolumeNotes are what is to be said of the data volumes.
+	// VolumeNotes are what status and events will say of the data volumes.
 	VolumeNotes []VolumeNote
 
 	Keyrings Keyrings
 
 	Conditions  []conditions.Condition
 	Progressing *conditions.Condition
-	// Stopped is true if a phase had nothing to say because one before it stopped.
+	// Stopped is true if a phase had nothing to say because an earlier one stopped.
 	Stopped bool
 	Again   time.Duration
 }
 
-// ErrStop ends the phases without an error: what follows has to wait for a person, and a condition says so.
+// ErrStop ends the phases without an error: the rest must wait for a person, and a condition says so.
 var ErrStop = errors.New("the following phases have to wait")
 
-// Progress says what is under way or stuck. The first phase to say something is nearest to the cause.
+// Progress says what is under way or stuck. The first phase to say something is closest to the cause.
 func (s *Scope) Progress(c conditions.Condition, again time.Duration) {
 	s.Again = min(s.Again, again)
 	if s.Progressing == nil {
@@ -98,24 +98,24 @@ func (s *Scope) Progress(c conditions.Condition, again time.Duration) {
 	}
 }
 
-// Moving is the condition Progressing of what is under way.
+// Moving is the condition Progressing for something under way.
 func Moving(reason v1alpha1.Reason, message string) conditions.Condition {
 	return conditions.True(v1alpha1.ConditionProgressing, reason, message)
 }
 
-// Stuck is the condition Progressing of what waits, or is done.
+// Stuck is the condition Progressing for something that waits, or is done.
 func Stuck(reason v1alpha1.Reason, message string) conditions.Condition {
 	return conditions.False(v1alpha1.ConditionProgressing, reason, message)
 }
 
-// Condition says what is so; the last phase to say something of a type knows most about it.
+// Condition sets a condition; the last phase to set one of a type knows most about it.
 func (s *Scope) Condition(c conditions.Condition) {
 	s.Conditions = slices.DeleteFunc(s.Conditions, func(old conditions.Condition) bool { return old.Type == c.Type })
 	s.Conditions = append(s.Conditions, c)
 }
 
-// Refuse says what the specification asks for in vain. The group runs without it: a refusal takes nothing away from a group that
-// runs, and never keeps it from failing over.
+// Refuse reports what the specification asks for in vain. The group runs without it: a refusal takes nothing away from a running
+// group, and never keeps it from failing over.
 func (s *Scope) Refuse(reason v1alpha1.Reason, message string) {
 	for i, c := range s.Conditions {
 		if c.Type == v1alpha1.ConditionSpecRefused {
@@ -126,7 +126,7 @@ func (s *Scope) Refuse(reason v1alpha1.Reason, message string) {
 	s.Condition(conditions.True(v1alpha1.ConditionSpecRefused, reason, message))
 }
 
-// Sites are the sites of the specification by name.
+// Sites returns the sites of the specification by name.
 func (s *Scope) Sites() map[string]v1alpha1.Site {
 	out := map[string]v1alpha1.Site{}
 	for _, site := range s.Group.Spec.Sites {
@@ -146,20 +146,20 @@ func KeyOf(group *v1alpha1.MysqlFailoverGroup) types.NamespacedName {
 	return client.ObjectKeyFromObject(group)
 }
 
-// Sorted are the keys of a map in their order.
+// Sorted returns the keys of a map in order.
 func Sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // Keyrings is what a reconcile knows of keyrings.
 type Keyrings struct {
-	// Kept says of each site why its pod must not be replaced.
+	// Kept says for each site why its pod must not be replaced.
 	Kept map[string]string
-	// Unreadable are the sites whose data cannot be read where it is, so that they can only be cloned anew.
+	// Unreadable are the sites whose data cannot be read where it is, so that they can only be cloned again.
 	Unreadable map[string]bool
-	// Missing are those whose escrow Secret is gone, or is not what was stored.
+	// Missing are those whose escrow Secret is gone or changed.
 	Missing map[string]bool
 }
 
-// VolumeNote is what is to be said of a site's data volume.
+// VolumeNote is what status and events will say of a site's data volume.
 type VolumeNote struct {
 	Site    string
 	Reason  v1alpha1.Reason
@@ -167,20 +167,20 @@ type VolumeNote struct {
 	Event   events.Event
 }
 
-// SiteKey names a site of a group.
+// SiteKey identifies a site of a group.
 type SiteKey struct {
 	Group types.NamespacedName
 	Site  string
 }
 
-// Open is true once the active site of this very epoch was seen writable, and the role is not moving away again.
+// Open is true once the active site was seen writable under this very epoch, and while the role is not moving away again.
 func (s *Scope) Open() bool {
 	status := &s.Group.Status
 	return status.ActiveSite != "" && status.Transition == nil && s.Known && s.Facts.Open &&
 		s.Facts.ActiveSite == status.ActiveSite && s.Facts.Epoch == status.Epoch
 }
 
-// Keep says again what a condition says already.
+// Keep repeats what a condition already says.
 func (s *Scope) Keep(c *metav1.Condition) {
 	s.Condition(conditions.Condition{Type: c.Type, Status: c.Status, Reason: v1alpha1.Reason(c.Reason), Message: c.Message})
 }

@@ -13,12 +13,11 @@ import (
 	"github.com/mysql-mfg/mfg/operator/render"
 )
 
-// LostAfter is how long a mysqld that ends at every start may be silent, before its keyring may count as lost.
+// LostAfter is how long a mysqld that ends at every start must be silent before its keyring may count as lost.
 const LostAfter = 3 * time.Minute
 
-// NeverOpens is true if mysqld ended at every start for long, in a pod that is made sealed: what keeps it from starting may be a
-// keyring that does not open the data, and no other one comes there by itself. In a pod that is not sealed it proves nothing, and the
-// only copy of a keyring may be there.
+// NeverOpens is true if mysqld has ended at every start for long in a sealed pod: its keyring may not open the data, and the pod gets
+// no other one without help. In an unsealed pod that proves nothing, and the pod may have the only copy of a keyring.
 func NeverOpens(s *Scope, name string) bool {
 	st := KeyringStatus(s.Group, name)
 	sealed := st.Phase == v1alpha1.KeyringSealed || st.Stage == v1alpha1.KeyringSealing
@@ -31,8 +30,8 @@ func IsCurrent(s *Scope, name string) bool {
 	return pod != nil && d != nil && pod.DeletionTimestamp == nil && pod.Annotations[v1alpha1.AnnotationSpecHash] == SpecHash(d)
 }
 
-// Silent is true if the pod of a site is the wished one, and its mysqld has ended at every start for long. The age of the pod is this
-// clock less that of the API server, and the two may differ: it says nothing by itself, so this process has watched for as long too (I14).
+// Silent is true if a site has the wanted pod, and mysqld has ended at every start there for long. The age of the pod compares this clock
+// with the API server's, and the two may differ: age alone proves nothing, so this process must have watched for as long too (I14).
 func Silent(s *Scope, name string) bool {
 	if !IsCurrent(s, name) || !s.Known || !isSilent(s, name) {
 		return false
@@ -40,14 +39,14 @@ func Silent(s *Scope, name string) bool {
 	return s.Now.Sub(s.Pods[name].CreationTimestamp.Time) >= LostAfter && s.SilentFor[name] >= LostAfter
 }
 
-// isSilent is true if mysqld does not start in the pod of a site, and nobody has reached it otherwise.
+// isSilent is true if mysqld does not start in the pod of a site, and did not answer the poll loop either.
 func isSilent(s *Scope, name string) bool {
 	pod := s.Pods[name]
 	return pod != nil && !PodReady(pod) && !s.Facts.Sites[name].MysqlUp && endsAtOnce(pod)
 }
 
-// Silences tells for how long this process has seen that mysqld does not start in the pod of a site. A restart begins anew, which makes
-// it wait longer and never shorter (I9).
+// Silences knows how long this process has seen that mysqld does not start in the pod of a site. A restart starts from zero, which
+// makes waits longer and never shorter (I9).
 type Silences struct {
 	mu    sync.Mutex
 	began map[SiteKey]silence
@@ -58,7 +57,7 @@ type silence struct {
 	since time.Time
 }
 
-// Look notes what is silent at a look, and is for how long each of those sites has been. Another pod begins anew.
+// Look notes which sites are silent now, and returns how long each has been. Another pod starts from zero.
 func (c *Silences) Look(s *Scope) map[string]time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,8 +90,8 @@ func (c *Silences) forget(group types.NamespacedName) {
 	}
 }
 
-// endsAtOnce is true if mysqld does not start: its container ended in failure, which it does after several ends of mysqld in a
-// row, each at once after its start. A slow start, or a pod that is not there yet, is none of that.
+// endsAtOnce is true if mysqld does not start: its container ended in failure, which it does after mysqld ended several times
+// in a row, each time right after its start. A slow start or a missing pod does not count.
 func endsAtOnce(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.Name != render.ContainerMySQL {
@@ -107,6 +106,6 @@ func endsAtOnce(pod *corev1.Pod) bool {
 	return false
 }
 
-// SupervisorGaveUp is how the MySQL container ends if mysqld does not start (docs/decisions/0006); one that was killed ends
-// otherwise.
+// SupervisorGaveUp is the exit code of the MySQL container if mysqld does not start (docs/decisions/0006); a killed one has
+// another.
 const SupervisorGaveUp = 1

@@ -11,7 +11,7 @@ func Encrypted(group *v1alpha1.MysqlFailoverGroup) bool {
 	return group.Spec.EncryptionAtRest != nil && group.Spec.EncryptionAtRest.Enabled
 }
 
-// KeyringStatus is what is persisted of a site's keyring.
+// KeyringStatus returns the persisted status of a site's keyring.
 func KeyringStatus(group *v1alpha1.MysqlFailoverGroup, site string) v1alpha1.SiteKeyringStatus {
 	if e := group.Status.EncryptionAtRest; e != nil {
 		for _, st := range e.Sites {
@@ -23,25 +23,25 @@ func KeyringStatus(group *v1alpha1.MysqlFailoverGroup, site string) v1alpha1.Sit
 	return v1alpha1.SiteKeyringStatus{Name: site}
 }
 
-// Steady is true if the facts are those of the active site that status names, and it is not changing.
+// Steady is true if the facts and status name the same active site, and it is not changing.
 func Steady(s *Scope) bool {
 	return s.Facts.ActiveSite == s.ActiveSite() && s.Group.Status.Transition == nil
 }
 
-// Replaced is true if a site is seen on another volume than the one it was provisioned on. One that is not known may
-// be the same.
+// Replaced is true if a site is seen on another volume than the one it was provisioned on. An unknown volume may be the
+// same.
 func Replaced(s *Scope, site string) bool {
 	noted, seen := s.Volumes[site], s.Facts.Sites[site].VolumeID
 	return noted != "" && seen != "" && noted != seen
 }
 
-// HealthyCopy is true for a replica that holds the group's data and goes on receiving it.
+// HealthyCopy is true for a replica that holds the group's data and keeps receiving it.
 func HealthyCopy(s *Scope, site string) bool {
 	f := s.Facts.Sites[site]
 	return s.Provisioned[site] && !Replaced(s, site) && f.MysqlUp && f.Following && !f.Diverged && !f.Cloning && s.Busy[site] == ""
 }
 
-// ReplacedBy is the record of the failover that took a site's role away; nil if it had none, or was active again later.
+// ReplacedBy returns the record of the failover that took a site's role away; nil if there was none, or if the site was active again later.
 func ReplacedBy(group *v1alpha1.MysqlFailoverGroup, site string) *v1alpha1.FailoverRecord {
 	for i, record := range group.Status.Failovers {
 		if record.To == site {

@@ -16,15 +16,15 @@ import (
 	"github.com/mysql-mfg/mfg/operator/upgrade"
 )
 
-// Upgrade is what a reconcile knows of pods that only another version of the operator made different. The zero value holds nothing back.
+// Upgrade is what a reconcile knows of pods that differ only because of another operator version. The zero value holds nothing back.
 type Upgrade struct {
-	// Revision names this program and its installation's settings; empty if upgrades are not paced.
+	// Revision identifies this program and its installation's settings; empty if upgrades are not paced.
 	Revision string
-	// Turn is true while the group has the turn.
+	// Turn is true while it is the group's turn.
 	Turn bool
 
 	before, after map[string]v1alpha1.UpgradeSite
-	// known is the revision that wrote what was kept.
+	// known is the revision that wrote the kept status.
 	known string
 }
 
@@ -40,14 +40,14 @@ func NewUpgrade(group *v1alpha1.MysqlFailoverGroup, revision string, turn bool) 
 	return u
 }
 
-// Held says whether a site keeps its pod until it is the group's turn, by what was persisted before this look: want is the template that is
-// wished for. It is up to date for all that waits for an update to end.
+// Held says whether a site keeps its pod until it is the group's turn, by what was persisted before this look: want is the wanted template.
+// Whatever waits for an update to end treats such a site as up to date.
 func (u Upgrade) Held(site, want string) bool {
 	kept, known := u.before[site]
 	return u.Revision != "" && !u.Turn && known && u.known == u.Revision && !kept.Asked && kept.Template == want
 }
 
-// Sort looks at the template of a site, keeps what it is held against, and says whether it is only behind.
+// Sort compares the template of a site, keeps what it compared with, and says whether the site waits only for the group's turn.
 func (u Upgrade) Sort(group *v1alpha1.MysqlFailoverGroup, site, has, want string) bool {
 	if u.Revision == "" {
 		return false
@@ -63,7 +63,7 @@ func (u Upgrade) Sort(group *v1alpha1.MysqlFailoverGroup, site, has, want string
 	return behind && !u.Turn
 }
 
-// Status is what status will say. Before a look at the pods it is what it says now.
+// Status returns what status will say. Before a look at the pods that is what it says now.
 func (u Upgrade) Status(group *v1alpha1.MysqlFailoverGroup) *v1alpha1.UpgradeStatus {
 	if u.Revision == "" || len(u.after) == 0 {
 		return group.Status.Upgrade
@@ -75,12 +75,12 @@ func (u Upgrade) Status(group *v1alpha1.MysqlFailoverGroup) *v1alpha1.UpgradeSta
 	return out
 }
 
-// Same is true if status says it already.
+// Same is true if status already says it.
 func (u Upgrade) Same(group *v1alpha1.MysqlFailoverGroup) bool {
 	return equality.Semantic.DeepEqual(u.Status(group), group.Status.Upgrade)
 }
 
-// Apply puts it into the controller's part of status.
+// Apply puts the upgrade into the controller's part of status.
 func (u Upgrade) Apply(group *v1alpha1.MysqlFailoverGroup, to *applyv1alpha1.MysqlFailoverGroupStatusApplyConfiguration) {
 	status := u.Status(group)
 	if status == nil {
@@ -103,7 +103,7 @@ func (u Upgrade) Apply(group *v1alpha1.MysqlFailoverGroup, to *applyv1alpha1.Mys
 	to.WithUpgrade(out)
 }
 
-// TellUpgrade says in a condition that pods are behind; without such pods there is none.
+// TellUpgrade sets a condition if pods are behind; without such pods there is none.
 func (s *Scope) TellUpgrade() {
 	var behind []string
 	for name, site := range s.Upgrade.after {

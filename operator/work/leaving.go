@@ -11,8 +11,8 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
-// askedFor is how long a wish stands that is not repeated. Every reconcile repeats it while it is wanted, so one that
-// ended some other way must not move roles for ever.
+// askedFor is how long a wish lasts without being repeated. Every reconcile repeats a wish while it is wanted, so a
+// wish whose reconciles ended some other way must not move roles for ever.
 const askedFor = time.Minute
 
 // wishes are the sites that should give the role of the active site away. The zero value is ready to use.
@@ -26,7 +26,7 @@ type wish struct {
 	until  time.Time
 }
 
-// Leaving says whether the role should be moved away from a site, and why.
+// Leaving says whether the role should move away from a site, and why.
 func (w *Register) Leaving(namespace, group, site string) (string, bool) {
 	w.wishes.mu.Lock()
 	defer w.wishes.mu.Unlock()
@@ -37,8 +37,8 @@ func (w *Register) Leaving(namespace, group, site string) (string, bool) {
 	return asked.reason, true
 }
 
-// AskToLeave makes a site the only one of its group that should give its role away; none, if site is empty. It returns
-// true if that is new.
+// AskToLeave makes a site the only one of its group that should give its role away; an empty site means none. It
+// returns true if the wish is new.
 func (w *Register) AskToLeave(group types.NamespacedName, site, reason string) bool {
 	w.wishes.mu.Lock()
 	defer w.wishes.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 // progressPause keeps writes of the status rare: a clone can take hours.
 const progressPause = 10 * time.Second
 
-// Advance notes how far the clone into a site has come, and says whether status has to tell it: a step further, and not
+// Advance notes how far the clone into a site is, and says whether status must show it: it must be a new step, and not
 // too soon after the last one.
 func (w *Register) Advance(key scope.SiteKey, p v1alpha1.CloneProgress, now time.Time) bool {
 	news := false
@@ -26,7 +26,7 @@ func (w *Register) Advance(key scope.SiteKey, p v1alpha1.CloneProgress, now time
 	return news
 }
 
-// Progress is what status has to tell of the clone into a site; nil if there is none.
+// Progress returns what status must show of the clone into a site; nil if there is none.
 func (w *Register) Progress(key scope.SiteKey) *v1alpha1.CloneProgress {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -36,7 +36,7 @@ func (w *Register) Progress(key scope.SiteKey) *v1alpha1.CloneProgress {
 	return nil
 }
 
-// GiveUp ends a job that holds its site not yet. Once it does its clone may have begun.
+// GiveUp ends a job that does not hold its site yet. Once it holds the site, its clone may have begun.
 func (w *Register) GiveUp(key scope.SiteKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -22,7 +22,7 @@ type Access interface {
 	Donor(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, source string) (mysql.Donor, error)
 }
 
-// Server is what provisioning asks of one MySQL; *mysql.DB implements it.
+// Server is what provisioning needs from one MySQL; *mysql.DB implements it.
 type Server interface {
 	Status(ctx context.Context) (mysql.Status, error)
 	CloneStatus(ctx context.Context) (mysql.CloneStatus, error)
@@ -52,23 +52,23 @@ type Rotator interface {
 func Dial(t mysql.Target) (Recipient, error) { return mysql.Open(t) }
 
 const (
-	// LookTimeout bounds what is asked of a site while it is looked at.
+	// LookTimeout bounds the queries of one look at a site.
 	LookTimeout = 10 * time.Second
-	// WindowMargin is added to the time in which a sidecar hears of a window.
+	// WindowMargin is added to the time that a sidecar needs to learn of a window.
 	WindowMargin = 2 * time.Second
 )
 
-// ErrNotNow means that the facts do not allow to go on; the next reconcile looks again.
+// ErrNotNow means that the facts do not let the work continue; the next reconcile looks again.
 var ErrNotNow = errors.New("the facts do not allow it now")
 
-// Reach is how long work gets at the servers of sites.
+// Reach is how long work connects to the servers of sites.
 type Reach struct {
 	Facts  scope.Facts
 	Access Access
 	Dial   func(mysql.Target) (Recipient, error)
 }
 
-// In is the group as the poll loop last saw it; false if it has not yet.
+// In returns the group as the poll loop last saw it; false if the loop has not seen it yet.
 func (p Reach) In(group types.NamespacedName) (scope.GroupFacts, bool) {
 	return p.Facts.Sites(group.Namespace, group.Name)
 }
@@ -83,12 +83,12 @@ func (p Reach) Open(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, sit
 	if err != nil {
 		return nil, fmt.Errorf("reach %s: %w", site, err)
 	}
-	// Never more patient than the loop: here nobody waits.
+	// These timeouts are never longer than the loop's: no person waits here.
 	target.DialTimeout, target.QueryTimeout = 3*time.Second, 5*time.Second
 	return p.Dial(target)
 }
 
-// Pause waits, or until ctx ends.
+// Pause waits for a duration, or until ctx ends.
 func Pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

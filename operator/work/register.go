@@ -15,22 +15,22 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
-// PurposeClone is what Busy says of a site that receives a clone.
+// PurposeClone is what Busy returns for a site that receives a clone.
 const PurposeClone = failover.WorkClone
 
-// windowLength is how far ahead the deadline of a window lies. It moves on with every statement while the work runs;
-// when the operator dies, the sidecar fences at the last one it heard.
+// windowLength is how far ahead the deadline of a window is. Every statement moves it on while the work runs; if the
+// operator dies, the sidecar fences at the last deadline it received.
 const windowLength = 2 * time.Minute
 
 const (
-	// RetryFirst is when work that failed is tried again for the first time. Each failure doubles it, up to retryLast.
+	// RetryFirst is after how long failed work is first tried again. Each failure doubles it, up to retryLast.
 	RetryFirst   = 5 * time.Second
 	retryRefused = 30 * time.Second
 	retryLast    = 5 * time.Minute
 )
 
-// Register is the register of long work. It is made before the monitor, which reads it, and given to the Reconciler, which
-// fills it.
+// Register is the register of long work. The program makes it before the monitor, which reads it, and gives it to the
+// Reconciler, which fills it.
 type Register struct {
 	mu   sync.Mutex
 	jobs map[scope.SiteKey]*job
@@ -39,16 +39,16 @@ type Register struct {
 	rotations map[scope.SiteKey]*rotation
 }
 
-// job is the work on one site. It stays in the register until what came of it is persisted.
+// job is the work on one site. It stays in the register until its outcome is persisted.
 type job struct {
 	cancel  context.CancelFunc
 	purpose string
 	window  bool
-	// outcome is what came of the last run; taken says that it is persisted.
+	// outcome is that of the last run; taken is true once it is persisted.
 	outcome *Outcome
 	taken   bool
 
-	// clone is how far the clone has come, as status shows it since shownAt.
+	// clone is the progress of the clone, as status has shown it since shownAt.
 	clone   *v1alpha1.CloneProgress
 	shownAt time.Time
 
@@ -59,14 +59,14 @@ type job struct {
 // New makes an empty register.
 func New() *Register { return &Register{jobs: map[scope.SiteKey]*job{}} }
 
-// Jobs is how many jobs the register holds, of all groups: those that run, and those of which something is to be told yet.
+// Jobs counts the jobs in the register, of all groups: those that run, and those whose outcome is still needed.
 func (w *Register) Jobs() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.jobs)
 }
 
-// Busy says whether long work holds a site, and which. It holds until what came of it is persisted.
+// Busy says whether long work holds a site, and for which purpose. The work holds it until its outcome is persisted.
 func (w *Register) Busy(namespace, group, site string) (string, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,7 +81,7 @@ func (w *Register) Busy(namespace, group, site string) (string, bool) {
 	return j.purpose, true
 }
 
-// Windows are the windows to put into a group's statement.
+// Windows returns the windows that go into a group's statement.
 func (w *Register) Windows(namespace, group string) []wire.Window {
 	key := types.NamespacedName{Namespace: namespace, Name: group}
 	w.mu.Lock()
@@ -95,7 +95,7 @@ func (w *Register) Windows(namespace, group string) []wire.Window {
 	return out
 }
 
-// Begin enters a job unless one runs, waits to be persisted, or failed a moment ago.
+// Begin enters a job unless another one runs, waits to be persisted, or failed a moment ago.
 func (w *Register) Begin(key scope.SiteKey, cancel context.CancelFunc) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,7 +111,7 @@ func (w *Register) Begin(key scope.SiteKey, cancel context.CancelFunc) bool {
 	return true
 }
 
-// Hold keeps everybody else from the site while it is cloned.
+// Hold keeps all other work away from the site while it is cloned.
 func (w *Register) Hold(key scope.SiteKey) { w.change(key, func(j *job) { j.purpose = PurposeClone }) }
 
 // Window opens or closes the window of the work on a site.
@@ -119,8 +119,8 @@ func (w *Register) Window(key scope.SiteKey, open bool) {
 	w.change(key, func(j *job) { j.window = open })
 }
 
-// Finish notes what came of a job. A job that failed, or has to wait, may begin again after a while, which grows; the
-// site is free meanwhile. One that succeeded keeps the site until release.
+// Finish notes the outcome of a job. A job that failed, or must wait, may begin again after a while, which grows with
+// each failure; the site is free meanwhile. A job that succeeded keeps the site until Release.
 func (w *Register) Finish(key scope.SiteKey, o Outcome) {
 	w.change(key, func(j *job) {
 		j.cancel, j.window, j.outcome, j.taken, j.clone = nil, false, &o, false, nil
@@ -140,7 +140,7 @@ func (w *Register) Finish(key scope.SiteKey, o Outcome) {
 	})
 }
 
-// Result returns what came of the last job on a site. It stands until the next one ends, so that what is said of the
+// Result returns the outcome of the last job on a site. It stays until the next job ends, so that what is said of the
 // site does not come and go.
 func (w *Register) Result(key scope.SiteKey) (Outcome, bool) {
 	w.mu.Lock()
@@ -151,7 +151,7 @@ func (w *Register) Result(key scope.SiteKey) (Outcome, bool) {
 	return Outcome{}, false
 }
 
-// Release notes that what result returned is persisted: the site is free, or may be worked on again.
+// Release notes that the outcome from Result is persisted: the site is free, or may be worked on again.
 func (w *Register) Release(key scope.SiteKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -165,7 +165,7 @@ func (w *Register) Release(key scope.SiteKey) {
 	}
 }
 
-// Drop forgets what came of the work on a site, unless it goes on.
+// Drop forgets the outcome of the work on a site, unless work runs there.
 func (w *Register) Drop(key scope.SiteKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -201,7 +201,7 @@ func (w *Register) Forget(group types.NamespacedName) {
 func (w *Register) change(key scope.SiteKey, f func(*job)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	// A job that was forgotten meanwhile has nobody to tell.
+	// If the job was forgotten meanwhile, there is nothing to change.
 	if j := w.jobs[key]; j != nil {
 		f(j)
 	}

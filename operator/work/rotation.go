@@ -14,17 +14,17 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
-// PurposeRotation is what Busy says of a site whose master keys are rotated. It lasts for seconds.
+// PurposeRotation is what Busy returns for a site whose master keys are being rotated. It lasts for seconds.
 const PurposeRotation = failover.WorkRotation
 
-// rotation is the work on the master keys of one site. It stays in the register until status tells of it.
+// rotation is the work on the master keys of one site. It stays in the register until status records it.
 type rotation struct {
 	cancel context.CancelFunc
-	// pod is the one in which it runs, or ran.
+	// pod is the pod in which the rotation runs or ran.
 	pod    string
 	window bool
 	done   bool
-	// half is true once InnoDB's key was rotated in that pod, and that of the binary logs was not.
+	// half is true if InnoDB's key was rotated in that pod, and the binary logs' key was not.
 	half      bool
 	trouble   string
 	failures  int
@@ -53,8 +53,8 @@ func (w *Register) BeginRotation(key scope.SiteKey, cancel context.CancelFunc) b
 	return true
 }
 
-// Rotation is what became of the rotation in the pod that a site has. That of a pod which is gone is forgotten: its new keys went
-// with it, and the next pod has yet to be rotated.
+// Rotation returns the state of the rotation in a site's present pod. It forgets a rotation in a pod that is gone: the new keys
+// went with that pod, and the next pod must be rotated again.
 func (w *Register) Rotation(key scope.SiteKey, pod string) keyring.Job {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -69,7 +69,7 @@ func (w *Register) Rotation(key scope.SiteKey, pod string) keyring.Job {
 	return keyring.Job{Running: o.cancel != nil, Done: o.done, Trouble: o.trouble, Failures: o.failures}
 }
 
-// FinishRotation notes what came of a rotation. One that failed may begin again after a while, which grows.
+// FinishRotation notes the outcome of a rotation. A failed one may begin again after a while, which grows with each failure.
 func (w *Register) FinishRotation(key scope.SiteKey, err error) {
 	w.changeRotation(key, func(o *rotation) {
 		o.cancel, o.window, o.done, o.trouble = nil, false, err == nil, ""
@@ -82,7 +82,7 @@ func (w *Register) FinishRotation(key scope.SiteKey, err error) {
 	})
 }
 
-// EndRotation forgets a rotation that status tells of, or that is no longer wanted.
+// EndRotation forgets a rotation that status records, or that is no longer wanted.
 func (w *Register) EndRotation(key scope.SiteKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -105,13 +105,13 @@ func (w *Register) rotates(key scope.SiteKey) bool {
 	return o != nil && o.cancel != nil
 }
 
-// WantsUnseal is true if the last look at a site found that it has to be cloned, and that its keyring must be unsealed first.
+// WantsUnseal is true if the last look at a site found that it must be cloned, and its keyring unsealed before that.
 func (w *Register) WantsUnseal(key scope.SiteKey) bool {
 	o, ok := w.Result(key)
 	return ok && o.Unseal
 }
 
-// rotationWindows are the windows of rotations. The register is locked.
+// rotationWindows returns the windows of rotations. The register is locked.
 func (w *Register) rotationWindows(group scope.SiteKey, now time.Time) []wire.Window {
 	var out []wire.Window
 	for k, o := range w.rotations {
@@ -122,13 +122,13 @@ func (w *Register) rotationWindows(group scope.SiteKey, now time.Time) []wire.Wi
 	return out
 }
 
-// OpenRotation makes known that the window of a rotation is to open, in a pod.
+// OpenRotation announces that the window of a rotation will open in a pod.
 func (w *Register) OpenRotation(key scope.SiteKey, pod string) {
 	w.changeRotation(key, func(o *rotation) { o.window, o.half, o.pod = true, o.half && o.pod == pod, pod })
 }
 
-// HalfRotated is true if an earlier try has given InnoDB a new key in the pod that is known of the rotation, and the binary logs none:
-// each rotation adds a key, so only the rest is to be rotated. Who does not know rotates both.
+// HalfRotated is true if an earlier try in the rotation's pod gave InnoDB a new key and the binary logs none: each rotation adds a
+// key, so only the rest should be rotated. An operator that does not know this rotates both.
 func (w *Register) HalfRotated(key scope.SiteKey) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// Runner runs long work beside the reconciles and the poll loops. It keeps nothing: what is cut off is found out again from what
-// the servers say.
+// Runner runs long work outside the reconciles and the poll loops. It keeps no state: work that was cut off is derived again
+// from what the servers say.
 type Runner struct {
 	mu      sync.Mutex
 	base    context.Context
 	running sync.WaitGroup
 }
 
-// NeedLeaderElection says that no two operators may do such work at once.
+// NeedLeaderElection is true: two operators must never do such work at once.
 func (p *Runner) NeedLeaderElection() bool { return true }
 
 // Lead lets work run until ctx ends.
@@ -33,7 +33,7 @@ func (p *Runner) Start(ctx context.Context) error {
 	return nil
 }
 
-// Begin runs do, if admit lets it begin. The context of do ends with the process that leads, or when what admit was given is called.
+// Begin runs do if admit lets it begin. The context of do ends when this process stops leading, or when the function that admit got is called.
 func (p *Runner) Begin(admit func(context.CancelFunc) bool, do func(context.Context)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,5 +51,5 @@ func (p *Runner) Begin(admit func(context.CancelFunc) bool, do func(context.Cont
 	})
 }
 
-// Wait waits for what runs.
+// Wait waits for all running work.
 func (p *Runner) Wait() { p.running.Wait() }

@@ -20,13 +20,13 @@ import (
 	"github.com/mysql-mfg/mfg/operator/signing"
 )
 
-// Key is the key of the group of tests.
+// Key is the key of the tests' group.
 var Key = types.NamespacedName{Namespace: "shop", Name: "orders"}
 
 // Option changes a group.
 type Option func(*v1alpha1.MysqlFailoverGroup)
 
-// Running is a group that has run: a is the active site, all sites are provisioned.
+// Running makes a group that has run: a is the active site, all sites are provisioned.
 func Running(g *v1alpha1.MysqlFailoverGroup) {
 	g.Status.ActiveSite, g.Status.Epoch = "a", 1
 	for _, s := range g.Spec.Sites {
@@ -34,7 +34,7 @@ func Running(g *v1alpha1.MysqlFailoverGroup) {
 	}
 }
 
-// Group is a group of three sites, the last of which is never promoted.
+// Group returns a group of three sites; the last one is never promoted.
 func Group(options ...Option) *v1alpha1.MysqlFailoverGroup {
 	g := &v1alpha1.MysqlFailoverGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Key.Namespace, Name: Key.Name, UID: "group-uid", Generation: 1},
@@ -67,7 +67,7 @@ func (f *Facts) Sites(string, string) (scope.GroupFacts, bool) {
 	return g, g.Sites != nil
 }
 
-// Set puts what was seen of a site.
+// Set sets the facts about a site.
 func (f *Facts) Set(site string, s scope.SiteFacts) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -77,7 +77,7 @@ func (f *Facts) Set(site string, s scope.SiteFacts) {
 	f.G.Sites[site] = s
 }
 
-// SignedBy has the loop sign with a key; the zero one stands for a loop that has none yet.
+// SignedBy lets the loop sign with a key; the zero key means a loop that has none yet.
 func (f *Facts) SignedBy(key signing.Key) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -87,28 +87,28 @@ func (f *Facts) SignedBy(key signing.Key) {
 	}
 }
 
-// Open has a site be active, and seen open; nobody if it is empty.
+// Open makes a site active and seen open; an empty name means no site.
 func (f *Facts) Open(site string) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	f.G.ActiveSite, f.G.Open = site, site != ""
 }
 
-// Under is the epoch that was seen.
+// Under sets the epoch that was seen.
 func (f *Facts) Under(epoch int64) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	f.G.Epoch = epoch
 }
 
-// Closed is the active site, not seen open.
+// Closed makes a site active, but not seen open.
 func (f *Facts) Closed(site string) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	f.G.ActiveSite, f.G.Open = site, false
 }
 
-// Events keeps what is said in events.
+// Events keeps the emitted events.
 type Events struct {
 	mu   sync.Mutex
 	List []string
@@ -121,19 +121,19 @@ func (s *Events) Eventf(_, _ runtime.Object, _, reason, _, note string, args ...
 	s.List = append(s.List, reason+": "+fmt.Sprintf(note, args...))
 }
 
-// Count is how many events of a reason were said.
+// Count returns the number of events of a reason.
 func (s *Events) Count(reason v1alpha1.Reason) int {
 	return len(s.Of(reason))
 }
 
-// Of are the events of a reason.
+// Of returns the events of a reason.
 func (s *Events) Of(reason v1alpha1.Reason) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(s.List), func(line string) bool { return !strings.HasPrefix(line, string(reason)+":") })
 }
 
-// Change changes what was seen of a site.
+// Change changes the facts about a site.
 func (f *Facts) Change(site string, do func(*scope.SiteFacts)) {
 	f.Mu.Lock()
 	s := f.G.Sites[site]
@@ -142,7 +142,7 @@ func (f *Facts) Change(site string, do func(*scope.SiteFacts)) {
 	f.Set(site, s)
 }
 
-// WithEncryption is a group that is to be encrypted.
+// WithEncryption makes a group whose specification asks for encryption.
 func WithEncryption(g *v1alpha1.MysqlFailoverGroup) {
 	g.Spec.EncryptionAtRest = &v1alpha1.EncryptionAtRestSpec{Enabled: true, Keyring: v1alpha1.KeyringSpec{
 		DataFileDir: "/run/mysql-keyring", MysqldDir: "/usr/sbin", PluginDir: "/usr/lib/mysql/plugin", RetainVersions: 2, EscrowTimeoutSeconds: 600,

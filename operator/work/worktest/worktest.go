@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package worktest is a mysqld as far as long work sees it, for tests.
+// Package worktest is a fake, for tests, of what long work sees of a mysqld.
 package worktest
 
 import (
@@ -15,21 +15,21 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql"
 )
 
-// Server is a mysqld as far as provisioning sees it.
+// Server is a fake of what provisioning sees of a mysqld.
 type Server struct {
 	mu      sync.Mutex
 	Answers mysql.Status
 	Last    mysql.CloneStatus
 	Down    bool
-	// OnClone is what CLONE INSTANCE does here.
+	// OnClone does what CLONE INSTANCE does.
 	OnClone func(s *Server) error
-	// OnRotate is what a rotation of the master keys does here.
+	// OnRotate does what a rotation of the master keys does.
 	OnRotate func() error
 	Calls    []string
 	Opened   int
-	// Cancelled is true once the clone that ran was cancelled.
+	// Cancelled is true once a running clone was cancelled.
 	Cancelled bool
-	// Stopped is what happens while its replication is stopped.
+	// Stopped runs while replication is being stopped.
 	Stopped func()
 	// Hangs is true if its clones cannot be cancelled.
 	Hangs bool
@@ -69,7 +69,7 @@ func (s *Server) CloneStatus(context.Context) (mysql.CloneStatus, error) {
 	return s.Last, nil
 }
 
-// Clone notes where from, and does what the test wants.
+// Clone notes the donor, and does what the test wants.
 func (s *Server) Clone(_ context.Context, d mysql.Donor) error {
 	s.note("clone from " + d.Host)
 	return s.OnClone(s)
