@@ -74,7 +74,7 @@ func (a *Agent) readCoverage(ctx context.Context) (wire.CoverageReport, bool) {
 		RedoLog: c.RedoLog, UndoLog: c.UndoLog, BinaryLog: c.BinaryLog && !plainLogs(a.Datadir),
 	}
 	if !c.SystemTablespace && a.CoverSystem && !a.update(func(r *Record) { r.Covering = true }) {
-		// If the volume cannot remember it, it is not reported either: after a crash nothing would wait for the checkpoint.
+		// If the volume cannot remember it, encryption does not begin: after a crash nothing would wait for the checkpoint.
 		return r, false
 	}
 	told := r
