@@ -120,7 +120,7 @@ func (d *Door) place(in *conn) (reason string, out *conn) {
 	return reason, out
 }
 
-// oldestOfMost is the oldest connection of the address that has most connections, if it has more than than.
+// oldestOfMost is the oldest connection of the address that has most connections, if it has more than the given number.
 func (d *Door) oldestOfMost(than int) *conn {
 	var most *guest
 	for _, g := range d.guests {
