@@ -22,7 +22,7 @@ type Cutoff struct {
 
 // Prunable are the files that no retained backup needs (I27): the oldest retained backup has all that they hold of the history, and any lost
 // transactions in them were committed before it was made. Files that name what a backup needs are kept, even if they hold nothing, and so is
-// the beginning of a log of which any part is kept.
+// the beginning of a log if any other part of it is.
 func Prunable(l Listing, c Cutoff) []Log {
 	if c.Set.IsEmpty() {
 		return nil // the safe answer: without a backup everything may be needed
@@ -51,8 +51,8 @@ func Prunable(l Listing, c Cutoff) []Log {
 	return withoutBeginnings(l.Logs, out)
 }
 
-// withoutBeginnings keeps the first segment of each log of which another segment stays (I27): only the first one has the format description,
-// and without that the others cannot be read.
+// withoutBeginnings keeps the first segment of each log that keeps another segment (I27): only the first one has the format description, and
+// without that the others cannot be read.
 func withoutBeginnings(all, gone []Log) []Log {
 	goes, needed := map[string]bool{}, map[string]bool{}
 	for _, log := range gone {

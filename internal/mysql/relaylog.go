@@ -14,7 +14,7 @@ import (
 const (
 	numberRelayLogRead = 13121
 	numberApplierInit  = 13124 // START REPLICA itself reports it as 1872
-	numberReplicaFatal = 13117 // it stands for many errors: its text says which
+	numberReplicaFatal = 13117 // covers many errors: its text says which
 	// numberAnonymous is the error for a transaction without its head. The log was rotated in its middle, and an applier that
 	// starts again begins with the oldest log that is left (GTID_ONLY), which begins with the rest. No source with GTIDs sends one.
 	numberAnonymous     = 1782

@@ -46,8 +46,8 @@ func (a *Agent) tick(ctx context.Context) {
 	}
 }
 
-// watch looks at MySQL often. So within a second it sets a fence again that someone lifted, and opens a mysqld again that
-// came back.
+// watch looks at MySQL often: within a second it fences again if someone lifted the fence, and opens again if mysqld came
+// back.
 func (a *Agent) watch(ctx context.Context) {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()

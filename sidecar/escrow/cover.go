@@ -105,7 +105,7 @@ func (a *Agent) settleCover(ctx context.Context) time.Duration {
 	return 0
 }
 
-// encrypt encrypts the tablespaces that MySQL makes in the clear. It replicates, so only the open site does it.
+// encrypt encrypts the tablespaces that MySQL makes unencrypted. That replicates, so only the open site does it.
 func (a *Agent) encrypt(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, encryptTimeout)
 	defer cancel()

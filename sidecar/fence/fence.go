@@ -252,7 +252,7 @@ func Decide(s State, now Instant) Decision {
 		if readersKeptOut(s, now) {
 			return Decision{Do: Release, Why: ReadersKeptOut}
 		}
-		// MySQL accepts no commits, and nothing asks for it to: this is the safe state.
+		// MySQL accepts no commits, and has no reason to: this is the safe state.
 		return Decision{Do: Nothing}
 	}
 	if behindWindow(s, now) {

@@ -22,7 +22,7 @@ import (
 const (
 	// fileName is the shared file. Its directory must be in memory (tmpfs): then no slow disk can hold up access to it.
 	fileName = "watchdog"
-	// size is one page, of which the first words are used.
+	// size is one page, in bytes; only its first words are used.
 	size = 4096
 	// Silent is how long after its last beat the supervisor counts as hanging. It beats every Interval.
 	Silent = 3 * time.Second
