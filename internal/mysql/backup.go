@@ -16,7 +16,7 @@ import (
 // AccountBackup copies a site: dumps and clones read with it. It can neither write nor pass a fence.
 const AccountBackup = "mfg_backup"
 
-// BackupRights are what a dump and a clone need, by the manual and by what the program asks for. No test leaves each of them out.
+// BackupRights are what a dump and a clone need, by the manual and by what the program asks for. We did not try to leave out each one.
 // Without SHOW VIEW, TRIGGER or SHOW_ROUTINE mysqldump leaves things out and reports nothing, so backup/job refuses an account that lacks
 // any of these rights before it copies anything; that refusal is tested, for those three.
 //

@@ -56,11 +56,12 @@ const (
 // Fence makes the server refuse every commit of clients, and proves it by reading back. An error means that nothing is
 // proven: not even that the server is still writable.
 //
-// First, offline_mode=ON cuts the sessions of ordinary accounts, because super_read_only=ON waits for their locks and
-// running statements; Fence lifts it again, best effort, once it has read the fence back, so that reads continue. If
-// super_read_only=ON still waits after LockWait, Fence kills the sessions that are left (accounts with CONNECTION_ADMIN), and
-// tries again until ctx ends. A prepared XA transaction keeps offline_mode on, see FenceResult. Fence never kills dump threads,
-// the applier or our own accounts: replicas must be able to fetch the last transactions of a fenced source.
+// First, offline_mode=ON cuts the sessions of ordinary accounts, because super_read_only=ON waits for their locks and running statements;
+// Fence lifts it again, best effort, once it has read the fence back, so that reads continue. If super_read_only=ON still waits after
+// LockWait, Fence kills the sessions that are left (accounts with CONNECTION_ADMIN), and tries again until ctx ends. A prepared XA
+// transaction keeps offline_mode on, see FenceResult. Fence never kills dump threads, the applier or sessions of the operator, the sidecar
+// and replication: replicas must be able to fetch the last transactions of a fenced source.
+//
 // It uses a connection of its own: a pooled one may hang in a partition.
 func (db *DB) Fence(ctx context.Context, opts FenceOptions) (FenceResult, error) {
 	if _, ok := ctx.Deadline(); !ok {
@@ -171,16 +172,16 @@ func climb(ctx context.Context, conn *sql.Conn, opts FenceOptions) (FenceResult,
 
 func (s Status) fenced() bool { return s.SuperReadOnly && s.ReadOnly }
 
-// clientSessions are connections of clients: threads of the server itself have no connection type. A connection that has
-// not logged in yet is not one, and offline_mode does not let it become one.
+// clientSessions are connections of clients, and of our accounts for backups, clones and the write probe: threads of the
+// server itself have no connection type. A connection not logged in yet is none, and offline_mode lets it become none.
 const clientSessions = `SELECT PROCESSLIST_ID FROM performance_schema.threads
  WHERE CONNECTION_TYPE IS NOT NULL AND PROCESSLIST_ID <> CONNECTION_ID()
  AND COALESCE(PROCESSLIST_USER, 'unauthenticated user') NOT IN ('unauthenticated user',
   '` + AccountOperator + `', '` + AccountSidecar + `', '` + AccountReplication + `')
  AND COALESCE(PROCESSLIST_COMMAND, '') NOT IN ('Binlog Dump', 'Binlog Dump GTID')`
 
-// killSessions ends the sessions of all clients but our own, and returns how many there were. If one is gone already or may
-// not be killed, it still kills the others: the caller's next look shows whether that one mattered.
+// killSessions ends all clientSessions, and returns how many there were. If one is gone already or may not be killed, it
+// still kills the others: the caller's next look shows whether that one mattered.
 func killSessions(ctx context.Context, conn *sql.Conn) (int, error) {
 	ids, err := queryNumbers(ctx, conn, clientSessions)
 	if err != nil {

@@ -20,7 +20,7 @@ func (a *Agent) Start(ctx context.Context) {
 	a.work.Go(func() { a.watchPrepared(ctx) })
 }
 
-// Stop fences what is open and waits for everything that Start began. Its ctx has ended, and the server serves no more requests.
+// Stop fences what is open and waits for everything that Start began, whose ctx has ended. Requests may still be under way.
 func (a *Agent) Stop() {
 	a.update(fence.Leave)
 	a.enforce()

@@ -56,7 +56,7 @@ func (g *glances) serve(look func() bool) {
 // maxReportText bounds each text in a report, in bytes: no message of MySQL or of the kernel is longer.
 const maxReportText = 2 << 10
 
-// bounded makes a report fit into what the operator reads. A text that is cut or left out claims nothing.
+// bounded makes a report fit into what the operator reads. What it leaves out claims nothing.
 func bounded(r wire.Report) wire.Report {
 	r.Message = shortened(r.Message)
 	if r.Keyring != nil {

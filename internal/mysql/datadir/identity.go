@@ -21,7 +21,7 @@ const (
 // program that starts mysqld calls it, while no mysqld runs. Without such a clone it does nothing.
 //
 // MySQL keeps the old server_uuid, and its new data may lack transactions that the server wrote under it and lost in a failover.
-// When it is written to again, the server would give their numbers to other transactions, and a site that comes back with the
+// If clients wrote to it again, the server would give their numbers to other transactions, and a site that comes back with the
 // lost ones would count as whole (I10).
 //
 // It may be called any number of times, and killed anywhere: the old identity holds until the new one is on the disk, and
