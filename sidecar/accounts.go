@@ -18,27 +18,27 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql"
 )
 
-// Files of the sidecar's own password, as the accounts Secret has them. Only the first is always there.
+// Files of the sidecar's own password in the accounts Secret. Only the first is always there.
 const (
 	passwordFile = "sidecar"
 	serialFile   = "serial"
 )
 
-// passwordFiles are in the order in which they are tried. The operator's own copy comes first: the other may be what a person wishes.
+// passwordFiles are in the order in which to try them. The operator's own copy comes first: the other one may be a person's wish.
 var passwordFiles = []string{passwordFile + "-known", passwordFile, passwordFile + "-next", passwordFile + "-previous"}
 
 const (
-	// accountsInterval is how often it is looked whether the password was replaced.
+	// accountsInterval is how often the sidecar looks whether its password was replaced.
 	accountsInterval = 2 * time.Second
 	// accountsTimeout bounds one login.
 	accountsTimeout = 3 * time.Second
-	// rememberedPasswords bounds what is kept of former passwords.
+	// rememberedPasswords bounds how many passwords are kept, former ones included.
 	rememberedPasswords = 8
 )
 
-// account is the sidecar's account. A password of it is replaced while everything runs, and the kubelet brings the files later than
-// the servers change: so every connection tries what the files hold at that moment, and what they held before. The files lie in
-// memory; a fence does not wait for them.
+// account is the sidecar's account. The operator replaces its password while everything runs, and the kubelet updates the files
+// later than the servers change: so every connection tries the passwords in the files at that moment, and those they held before.
+// The files are in memory; a fence does not wait for them.
 type account struct {
 	dir string
 
@@ -62,7 +62,7 @@ func (a *account) read(name string) string {
 	return strings.TrimRight(string(raw), "\n")
 }
 
-// passwords are those that the server may take, in the order in which to try them. Nothing is better known a moment later.
+// passwords are those that the server may accept, in the order in which to try them. A second try a moment later has no others.
 func (a *account) passwords(_ context.Context, again bool) []string {
 	if again {
 		return nil
@@ -84,7 +84,7 @@ func (a *account) passwords(_ context.Context, again bool) []string {
 	return out
 }
 
-// probePasswords are those of the account of the write probe, which follow from the sidecar's.
+// probePasswords are those of the write probe's account, which are derived from the sidecar's.
 func (a *account) probePasswords(ctx context.Context, again bool) []string {
 	out := a.passwords(ctx, again)
 	for i := range out {
@@ -93,7 +93,7 @@ func (a *account) probePasswords(ctx context.Context, again bool) []string {
 	return out
 }
 
-// serial counts the changes of passwords in the Secret that lies in the pod; 0 if it does not say.
+// serial is how many times the passwords in the pod's Secret have changed; 0 if it does not say.
 func (a *account) serial() int64 {
 	n, err := strconv.ParseInt(a.read(serialFile), 10, 64)
 	if err != nil {
@@ -102,7 +102,7 @@ func (a *account) serial() int64 {
 	return n
 }
 
-// logins tells the operator with which passwords this site's sidecar can log in, so that it knows when the former one is used no more.
+// logins reports which passwords this site's sidecar can log in with, so that the operator knows when it no longer needs the former one.
 type logins struct {
 	account *account
 	target  mysql.Target
@@ -124,7 +124,7 @@ func (l *logins) Report() *wire.AccountReport {
 	return &wire.AccountReport{Serial: l.serial}
 }
 
-// run logs in once with each new password, until ctx ends. Nobody waits for it.
+// run logs in once with each new password, until ctx ends. Its caller need not wait for it.
 func (l *logins) run(ctx context.Context) {
 	ticker := time.NewTicker(accountsInterval)
 	defer ticker.Stop()
@@ -138,8 +138,8 @@ func (l *logins) run(ctx context.Context) {
 	}
 }
 
-// look tries the password of the files, if they have changed. The serial is read before and after: the kubelet replaces all files at
-// once, but not for who has read one already.
+// look tries the password in the files if they have changed. It reads the serial before and after: the kubelet replaces all files at
+// once, but perhaps between two reads.
 func (l *logins) look(ctx context.Context) {
 	serial := l.account.serial()
 	if r := l.Report(); serial == 0 || r != nil && r.Serial == serial {

@@ -8,8 +8,8 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql/application"
 )
 
-// applicationStatements make the account of the group's application with the data directory. What is wrong with it keeps nothing from
-// starting: the operator says that the account is not there.
+// applicationStatements make the account of the group's application along with the data directory. A fault in it prevents no start:
+// the operator says that the account is not there.
 func applicationStatements(dir string, log *slog.Logger) []string {
 	account, is, err := application.Read(dir)
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// mysqldAIO is how many requests of asynchronous I/O one mysqld with its defaults has the kernel set aside: 69,150 were seen for 30 of them.
+// mysqldAIO is how many asynchronous I/O requests the kernel reserves for one mysqld with its defaults: 69,150 were seen for 30 of them.
 const mysqldAIO = 2300
 
-// asyncIOUsedUp says that the kernel may have none left for another mysqld, which then ends with "io_setup() failed with EAGAIN", and what
-// helps. Empty if there are enough, or if that cannot be read. All containers of a node share these numbers.
+// asyncIOUsedUp says that the kernel may have too few left for another mysqld, which then ends with "io_setup() failed with EAGAIN", and
+// what helps. It is empty if there are enough, or if that cannot be read. All containers of a node share these numbers.
 func asyncIOUsedUp(read func(path string) ([]byte, error)) string {
 	taken, limit := number(read, "/proc/sys/fs/aio-nr"), number(read, "/proc/sys/fs/aio-max-nr")
 	if limit == 0 || limit-taken >= mysqldAIO {

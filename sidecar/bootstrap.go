@@ -22,14 +22,14 @@ import (
 )
 
 const (
-	// markerFile, in the state directory, says that the datadir was initialised completely. From then on nothing here
-	// ever initialises or removes a datadir again.
+	// markerFile, in the state directory, says that the datadir was initialised completely. From then on bootstrap
+	// initialises or removes a datadir only in a wipe (keyring.go).
 	markerFile = "initialized"
-	// initSuffix is where a datadir is initialised: under its own name it is whole or it is not there.
+	// initSuffix is the ending of a datadir while it is made: under its own name a datadir is whole, or it does not exist.
 	initSuffix = ".init"
 )
 
-// Errors of bootstrap that ask for a person.
+// These errors of bootstrap ask for a person.
 var (
 	errDataLost = errors.New("the data volume lost its data: it was initialised once, and the data directory is empty now; " +
 		"to get the data from the other sites, delete the volume claim of this site and let it be cloned again")
@@ -41,8 +41,8 @@ var (
 		"delete the volume claim of this site and let it be cloned again")
 )
 
-// bootstrap makes the data directory once. It holds the lock of the volume meanwhile, so no sidecar and no other
-// bootstrap of an older pod is at work.
+// bootstrap makes the data directory once. It holds the lock of the volume meanwhile, so no sidecar and no bootstrap of
+// an older pod works on it.
 func bootstrap(ctx context.Context, s settings, log *slog.Logger) error {
 	unlock, err := agent.Lock(ctx, s.stateDir, log)
 	if err != nil {
@@ -77,7 +77,7 @@ func bootstrap(ctx context.Context, s settings, log *slog.Logger) error {
 
 // makeData makes an empty data directory, in place of one that is wiped if wiping.
 func makeData(ctx context.Context, s settings, wiping bool, log *slog.Logger) error {
-	// Before the data: once there is any, it is known on which volume.
+	// The name comes before the data, so that data is always on a volume with a name.
 	if err := nameVolume(s); err != nil {
 		return err
 	}
@@ -109,8 +109,8 @@ func isInitialised(s settings) (bool, error) {
 	return takeRestored(s)
 }
 
-// markInitialised notes what is known of a whole data directory. The marker comes before the directory has its name: with it and
-// without a datadir, the rename was all that was missing.
+// markInitialised notes what is known about a whole data directory. The marker comes before the directory gets its name: a marker
+// without a datadir means that only the rename is missing.
 func markInitialised(s settings) error {
 	if err := errors.Join(keyringMade(s), noteRights(s)); err != nil {
 		return err
@@ -121,15 +121,15 @@ func markInitialised(s settings) error {
 	return nil
 }
 
-// nameVolume sees to it that the volume has a name, by which the operator notices that it was replaced.
+// nameVolume makes sure that the volume has a name, so that the operator notices when the volume is replaced.
 func nameVolume(s settings) error {
 	_, err := agent.Store{Dir: s.stateDir}.VolumeID()
 	return err
 }
 
-// removeSocket removes what a mysqld of an earlier life of this pod left behind. After a power loss the pod keeps its
-// volumes and gets new process numbers: mysqld refuses to start if the number in the lock file happens to be another
-// process now. No mysqld of this pod runs yet.
+// removeSocket removes what an earlier mysqld of this pod left behind. After a power loss the pod keeps its volumes and
+// gets new process numbers: mysqld refuses to start if the number in the lock file happens to be that of another process
+// now. No mysqld of this pod runs yet.
 func removeSocket(runDir string) error {
 	for _, name := range []string{"mysqld.sock", "mysqld.sock.lock", "mysqld.pid"} {
 		if err := os.Remove(filepath.Join(runDir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -139,7 +139,7 @@ func removeSocket(runDir string) error {
 	return nil
 }
 
-// mayInitialise refuses where data might be lost.
+// mayInitialise returns an error if an initialisation could lose data.
 func mayInitialise(s settings) error {
 	empty, err := emptyOrMissing(s.datadir)
 	if err != nil {
@@ -154,7 +154,7 @@ func mayInitialise(s settings) error {
 	return nil
 }
 
-// checkData refuses to start mysqld over a volume that is not what the marker says.
+// checkData refuses to start mysqld on a volume that does not match its marker.
 func checkData(s settings, log *slog.Logger) error {
 	if whole, err := restoredWhole(s); err != nil || whole {
 		return errors.Join(err, takeDirectory(s, restoredSuffix, log))
@@ -176,7 +176,7 @@ func checkData(s settings, log *slog.Logger) error {
 	return nil
 }
 
-// takeInitialised gives the whole datadir its name. An empty directory of that name gives way, any other does not.
+// takeInitialised gives the whole datadir its name. The rename replaces an empty directory of that name, and no other one.
 func takeInitialised(s settings, log *slog.Logger) error { return takeDirectory(s, initSuffix, log) }
 
 func takeDirectory(s settings, suffix string, log *slog.Logger) error {
@@ -206,7 +206,7 @@ func initialise(ctx context.Context, s settings, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = remove() }() // else the next try removes it
+	defer func() { _ = remove() }() // if that fails, the next try removes it
 	cmd := exec.CommandContext(ctx, s.mysqld, append([]string{"--defaults-file=" + s.defaultsFile, "--initialize-insecure",
 		"--datadir=" + s.datadir + initSuffix, "--init-file=/proc/self/fd/3"}, tablespaces...)...)
 	cmd.ExtraFiles = []*os.File{statements}
@@ -224,8 +224,8 @@ func initialise(ctx context.Context, s settings, log *slog.Logger) error {
 	return syncTree(s.datadir + initSuffix)
 }
 
-// forward logs what mysqld says, and hands each line on if that is wished. The line about a failing statement of the init file
-// quotes it, passwords and all.
+// forward logs what mysqld says, and passes each line to seen if that is not nil. It withholds mysqld's line about a statement of
+// the init file that failed, because the line quotes it with its passwords.
 func forward(from io.Reader, log *slog.Logger, seen func(line string)) {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, 1<<20)
@@ -239,7 +239,7 @@ func forward(from io.Reader, log *slog.Logger, seen func(line string)) {
 			seen(line)
 		}
 	}
-	// Whatever is left unread must not block mysqld.
+	// Output that is left unread must not block mysqld.
 	_, _ = io.Copy(io.Discard, from)
 }
 

@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// certificateInterval is how often the files are looked at. The kubelet takes up to a minute or two to renew them.
+	// certificateInterval is how often the sidecar looks at the files. The kubelet takes up to a minute or two to renew them.
 	certificateInterval = 5 * time.Second
-	// certificateTimeout bounds what is asked of MySQL for one look.
+	// certificateTimeout bounds the questions to MySQL in one look.
 	certificateTimeout = 3 * time.Second
 )
 
@@ -35,18 +35,18 @@ type certificateServer interface {
 	PlainClients(ctx context.Context) (int, error)
 }
 
-// certificate sees to it that MySQL shows what lies in the pod: mysqld reads its files when it starts, and again only when
-// it is told to. Without that a certificate ends under a running mysqld, and from then on nobody can connect anew.
+// certificate makes sure that MySQL shows the certificate in the pod: mysqld reads its files when it starts, and again only
+// on a statement. Without that, a certificate ends under a running mysqld, and from then on no new connection succeeds.
 type certificate struct {
 	dir    string
 	server certificateServer
 	now    func() time.Time
 	log    *slog.Logger
 
-	// loaded is the digest of what MySQL took last, zero before; found is that of the last look.
+	// loaded is the digest of the files that MySQL last took, zero before; found is that of the last look.
 	loaded, found [sha256.Size]byte
 
-	// plain is what was seen of clients without TLS.
+	// plain remembers what the looks saw of clients without TLS.
 	plain plainClients
 
 	mu     sync.Mutex
@@ -65,7 +65,7 @@ func watchCertificate(s settings, log *slog.Logger) (*certificate, func(), error
 	return &certificate{dir: s.tlsDir, server: db, now: time.Now, log: log}, func() { _ = db.Close() }, nil
 }
 
-// certificateOf keeps a nil pointer from becoming an interface that is not nil.
+// certificateOf prevents a nil pointer from becoming an interface that is not nil.
 func certificateOf(c *certificate) agent.Certificate {
 	if c == nil {
 		return nil
@@ -103,7 +103,7 @@ func (c *certificate) Report() *wire.CertificateReport {
 	return &report
 }
 
-// step looks once: it has MySQL take what is new, and then asks what it shows.
+// step looks once: it makes MySQL take new files, and then asks which certificate MySQL shows.
 func (c *certificate) step(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, certificateTimeout)
 	defer cancel()
@@ -122,8 +122,8 @@ func (c *certificate) step(ctx context.Context) {
 	}
 }
 
-// load has MySQL take the files if they are others than it took last. It says what is wrong with them; settled is false if
-// that cannot be said yet. What is of no use is never offered to MySQL, which keeps what it has.
+// load makes MySQL take the files if they differ from those that it last took. It says what is wrong with them; settled is
+// false if that is not known yet. It never offers useless files to MySQL, which keeps what it has.
 func (c *certificate) load(ctx context.Context) (problem string, settled bool) {
 	files, err := c.read()
 	if err != nil {
@@ -136,7 +136,7 @@ func (c *certificate) load(ctx context.Context) (problem string, settled bool) {
 	}
 	before := c.found
 	if c.found = [sha256.Size]byte(sum.Sum(nil)); c.found != before {
-		// They may have been replaced between two of them: not before two looks show the same.
+		// Some files may be old and some new: wait until two looks show the same.
 		return "", false
 	}
 	if c.found == c.loaded {
@@ -149,7 +149,7 @@ func (c *certificate) load(ctx context.Context) (problem string, settled bool) {
 	case errors.Is(err, mysql.ErrCertificate):
 		return "it keeps the former one: " + err.Error(), true
 	case err != nil:
-		return "", false // MySQL does not answer, which others tell; the next look tries again
+		return "", false // MySQL does not answer, which others report; the next look tries again
 	}
 	c.loaded = c.found
 	c.took(files)
@@ -157,7 +157,7 @@ func (c *certificate) load(ctx context.Context) (problem string, settled bool) {
 	return "", true
 }
 
-// took notes which files MySQL took: whoever replaces an authority waits for that.
+// took notes which files MySQL took: the operator waits for that when it replaces an authority.
 func (c *certificate) took(files [3][]byte) {
 	bundle, current := sha256.Sum256(files[0]), sha256.Sum256(files[1])
 	c.mu.Lock()
@@ -198,7 +198,7 @@ func usable(files [3][]byte, now time.Time) error {
 	}
 	err = verifyChain(chain, roots, now)
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired && invalid.Cert != nil {
-		// Told without the time of now, which would make it another problem with every look.
+		// The text leaves out the present time, which would make it another problem with every look.
 		return fmt.Errorf("%s is valid from %s to %s", invalid.Cert.Subject, invalid.Cert.NotBefore.UTC().Format(time.RFC3339),
 			invalid.Cert.NotAfter.UTC().Format(time.RFC3339))
 	}

@@ -16,22 +16,22 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// enginesInterval is how often the data directory is looked through for tables that a clone does not copy. enginesShare bounds
-// the load of one with very many files: what took long is done again only after that many times as long.
+// enginesInterval is how often the sidecar searches the data directory for tables that a clone does not copy. enginesShare bounds
+// the load if there are very many files: the next search waits at least this many times as long as the last one took.
 const (
 	enginesInterval = time.Minute
 	enginesShare    = 100
-	// definitionBytes bounds what is read of one definition of a table.
+	// definitionBytes bounds the size of a table's definition that is read.
 	definitionBytes = 16 << 20
 )
 
 // rowsIn are the engines that keep rows of their own outside InnoDB, with the ending of the file that has them. A clone copies
-// InnoDB alone: it makes their tables, without a row. Of an ARCHIVE table the file does not tell whether it is empty. MEMORY keeps rows too,
-// but loses them with every restart, so nobody relies on them; the others have none.
+// InnoDB alone: it makes their tables, but without rows. The file of an ARCHIVE table does not show whether it is empty. MEMORY keeps
+// rows too, but every restart loses them, so no user relies on them; the other engines have none.
 var rowsIn = map[string]string{"MyISAM": ".MYD", "CSV": ".CSV", "ARCHIVE": ".ARZ"}
 
-// engines looks for tables whose rows a clone loses. It looks at files and asks nothing of MySQL, whose accounts need no right
-// to see anybody's tables for it.
+// engines looks for tables whose rows a clone loses. It looks at files and asks MySQL nothing, so our accounts need no right to
+// see the tables of users.
 type engines struct {
 	datadir string
 	log     *slog.Logger
@@ -47,7 +47,7 @@ func (e *engines) Report() *wire.EngineReport {
 	return e.report
 }
 
-// run looks now and then until ctx ends. Nobody waits for it: a look may hang for as long as the volume does.
+// run looks now and then until ctx ends. Its caller must not wait for it: a look may hang for as long as the volume does.
 func (e *engines) run(ctx context.Context) {
 	for {
 		began := time.Now()
@@ -58,7 +58,7 @@ func (e *engines) run(ctx context.Context) {
 			e.report = &found
 			e.mu.Unlock()
 		} else {
-			// The last answer stands. Half a datadir, as during a clone, says nothing.
+			// The last answer stays valid. An incomplete datadir, as during a clone, proves nothing.
 			e.log.Debug("look for tables that a clone does not copy", "error", err)
 			wait = enginesInterval
 		}
@@ -112,13 +112,13 @@ func lookAt(dir string, found *wire.EngineReport) error {
 		found.Tables++
 		table := definition[:max(0, strings.LastIndexByte(definition, '_'))]
 		if info, err := os.Stat(filepath.Join(dir, table+ending)); err != nil || info.Size() > 0 {
-			found.WithRows++ // what cannot be found out counts as rows
+			found.WithRows++ // a file that cannot be checked counts as one with rows
 		}
 	}
 	return nil
 }
 
-// engineOf reads the engine of a table out of its definition; empty if it cannot be read.
+// engineOf reads the engine of a table from its definition; empty if it cannot be read.
 func engineOf(path string) string {
 	info, err := os.Stat(path)
 	if err != nil || info.Size() > definitionBytes {

@@ -25,7 +25,7 @@ func emptyOrMissing(dir string) (bool, error) {
 	return err == nil && len(entries) == 0, err
 }
 
-// writeDurable makes an empty file that is there after a crash.
+// writeDurable makes an empty file that survives a crash.
 func writeDurable(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {

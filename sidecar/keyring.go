@@ -17,8 +17,8 @@ import (
 	"github.com/mysql-mfg/mfg/sidecar/escrow"
 )
 
-// wipingFile, in the state directory, says that the data directory is being given up: its keyring is lost, and a fresh one
-// is made in its place. It stays until that is done, through crashes.
+// wipingFile, in the state directory, says that bootstrap is giving up the data directory, because its keyring is lost, and
+// makes a fresh one in its place. The file stays until that is done, through crashes.
 const wipingFile = "wiping"
 
 // The kinds of work that write a keyring.
@@ -27,7 +27,7 @@ const (
 	workClone     = "Clone"
 )
 
-// Errors of the keyring that end the pod's start. They are in the pod's termination message; none holds anything of a
+// These errors of the keyring end the pod's start. They go into the pod's termination message; none holds anything of a
 // keyring's content.
 var (
 	errSealedAbsent = errors.New("the keyring is sealed, and it is not a whole keyring: look at the escrow Secret that is projected into this pod")
@@ -46,8 +46,8 @@ var (
 	errNoKeyring = errors.New("mysqld made a data directory without a keyring: is mysqldDir and pluginDir of spec.encryptionAtRest.keyring where the image has them?")
 )
 
-// prepareKeyring sees to it that mysqld starts with the keyring that the data needs, or not at all. It may give up a data
-// directory whose keyring is lost. initialised is whether there is one.
+// prepareKeyring makes sure that mysqld starts with the keyring that the data needs, or not at all. It may give up a data
+// directory whose keyring is lost. initialised is true if there is a data directory.
 func prepareKeyring(s settings, initialised bool, log *slog.Logger) (wiping bool, err error) {
 	wiping, err = exists(filepath.Join(s.stateDir, wipingFile))
 	if err != nil {
@@ -57,7 +57,7 @@ func prepareKeyring(s settings, initialised bool, log *slog.Logger) (wiping bool
 		return false, checkSealed(s, initialised && !wiping)
 	}
 	if wiping || !initialised {
-		// No data needs what an earlier try left there.
+		// No data needs a keyring that an earlier try left there.
 		if err := freshKeyring(s); err != nil {
 			return false, err
 		}
@@ -81,7 +81,7 @@ func prepareKeyring(s settings, initialised bool, log *slog.Logger) (wiping bool
 	return true, wipeIf(s, true, log)
 }
 
-// checkSealed refuses to start mysqld without a keyring, and to make data: in the sealed state no key can come into being.
+// checkSealed refuses to start mysqld without a keyring, and to make data: in the sealed state MySQL can make no keys.
 func checkSealed(s settings, initialised bool) error {
 	if !initialised {
 		return errSealedEmpty
@@ -93,12 +93,12 @@ func checkSealed(s settings, initialised bool) error {
 	if !look.Whole() {
 		return errSealedAbsent
 	}
-	// Another digest than the data was seen with is a roll-back, which is a person's decision: if that keyring does not
+	// A digest other than the one last seen with the data is a roll-back, which a person decides: if that keyring does not
 	// open the data, mysqld does not start, and nothing is lost.
 	return nil
 }
 
-// freshKeyring removes what is in the keyring's place and puts the seed there, if there is one.
+// freshKeyring removes the keyring file and its copy, and puts the seed in their place if there is one.
 func freshKeyring(s settings) error {
 	for _, path := range []string{s.keyring.file, s.keyring.file + ".backup"} {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -111,7 +111,7 @@ func freshKeyring(s settings) error {
 	return plant(s)
 }
 
-// plant copies the seed. mysqld never sees half of it.
+// plant copies the seed. mysqld never sees a part of it.
 func plant(s settings) error {
 	look, err := escrow.LookAt(s.keyring.seed)
 	switch {
@@ -141,8 +141,8 @@ func plant(s settings) error {
 	return nil
 }
 
-// takeKeyring puts the keyring that the data needs in its place, or says that it is lost: then nothing was changed. What is
-// there already is newer than any seed: the pod started again in its place.
+// takeKeyring puts the keyring that the data needs in its place, or says that it is lost; then it has changed nothing. A
+// keyring that is already there is newer than any seed: the containers of this pod have started again.
 func takeKeyring(s settings, log *slog.Logger) (lost bool, err error) {
 	record, err := escrow.Store{Dir: s.stateDir}.Load()
 	if err != nil {
@@ -153,7 +153,7 @@ func takeKeyring(s settings, log *slog.Logger) (lost bool, err error) {
 		return false, err
 	}
 	if look.Whole() || errors.Is(look.Flaw, escrow.ErrBackup) {
-		// mysqld takes the copy itself, if it died while it was writing.
+		// If mysqld died while it was writing the keyring, it uses the copy at its next start.
 		log.Info("the keyring is there", "digest", look.Digest)
 		return false, nil
 	}
@@ -161,10 +161,10 @@ func takeKeyring(s settings, log *slog.Logger) (lost bool, err error) {
 		log.Warn("what lies in the keyring's place is none; it is not used", "flaw", look.Flaw.Error())
 	}
 	if record.Needs == "" && s.keyring.work == workBootstrap && !s.keyring.acceptPlain {
-		// The operator takes this volume for a new one. Its data would be encrypted in part, and with the pod the key to that part lost.
+		// The operator takes this volume for a new one. Part of its data would be encrypted, and the key to that part lost with the pod.
 		return false, errPlainData
 	}
-	// Data that was never seen with a keyring needs none: encryption is switched on now.
+	// Data that was never seen with a keyring needs none: encryption is being switched on now.
 	if record.Needs != "" && (s.keyring.seed == "" || record.Needs != s.keyring.seedDigest) {
 		return true, nil
 	}
@@ -175,8 +175,8 @@ func takeKeyring(s settings, log *slog.Logger) (lost bool, err error) {
 	return false, freshKeyring(s)
 }
 
-// beginRound notes that data which is older than its encryption goes on with a fresh keyring, before there is one: what a clone
-// makes of it in this round must not pass for what was there when the round was ordered.
+// beginRound notes, before there is a fresh keyring, that data older than its encryption gets one: the data that a clone brings in
+// this round must not pass for the data that was there when the round was ordered.
 func beginRound(s settings, record escrow.Record) error {
 	if s.keyring.seed != "" || s.keyring.round == record.Round {
 		return nil
@@ -185,16 +185,16 @@ func beginRound(s settings, record escrow.Record) error {
 	return escrow.Store{Dir: s.stateDir}.Save(record)
 }
 
-// ordered is true if the operator gave up what was there when this round of work began: it has nothing that opens it, and either a
-// person ordered the data to be made anew, or the keys were lost in a rotation. What came into being in this round is not
-// meant: the order stands in the pod until the site is sealed, and by then it may be the last copy. A pod that was not
-// told its round has no such order.
+// ordered is true if the operator gave up the data that was there when this round of work began: it has no keyring that opens it, and
+// either a person ordered new data, or the keys were lost in a rotation. The order does not cover data made in this round: it stays
+// in the pod until the site is sealed, and by then that data may be the last copy. A pod that does not know its round has no such
+// order.
 func ordered(s settings, record escrow.Record) bool {
 	return s.keyring.work == workClone && s.keyring.seed == "" && s.keyring.round != "" && s.keyring.round != record.Round
 }
 
-// mayWipe says whether a data directory without its keyring may be given up. Only work that fills it anew may do that, and
-// only by order (I14), or while nothing in it was ever acknowledged, which I16 says of every keyring that was not in escrow.
+// mayWipe says whether bootstrap may give up a data directory without its keyring. Only work that fills it again may do so, and
+// only by order (I14), or if nothing in it was ever acknowledged, which I16 ensures for every keyring that was not in escrow.
 func mayWipe(s settings) error {
 	record, err := escrow.Store{Dir: s.stateDir}.Load()
 	if err != nil {
@@ -202,22 +202,22 @@ func mayWipe(s settings) error {
 	}
 	switch {
 	case s.keyring.work != workBootstrap && s.keyring.work != workClone:
-		// A rotation: the site has to be cloned again, which is ordered and not done here.
+		// A rotation: the site has to be cloned again, which a reclone order does and not this start.
 		return errKeyringLost
 	case ordered(s, record):
 		return nil
 	case record.Needs == record.Escrowed:
-		// Not lost: the operator has it, and will have the pod start from it.
+		// It is not lost: the operator has it, and will make the pod start from it.
 		return fmt.Errorf("%w: it has the digest %s", errStored, record.Escrowed)
 	case s.keyring.work == workBootstrap && !record.Made:
-		// The data is older than its encryption: it was served before.
+		// The data is older than its encryption: it served clients before.
 		return errMayHold
 	case record.Made && record.Escrowed == "":
 		// No keyring of this data was ever in escrow, so it was never open.
 		return nil
 	}
-	// Earlier keyrings were in escrow, so the site may have been open. If the newest statement names it, what it has may be
-	// nowhere else. A statement that cannot be read may be that one.
+	// Earlier keyrings were in escrow, so the site may have been open. If the newest statement names it, it may have data that
+	// no other site has. A statement that cannot be read may be such a one.
 	kept, _, err := agent.Store{Dir: s.stateDir}.Load(func(wire.Signed) (wire.Statement, error) {
 		return wire.Statement{}, errors.New("not verified here")
 	})
@@ -230,8 +230,8 @@ func mayWipe(s settings) error {
 	return nil
 }
 
-// wipeIf gives up the data directory if it is marked. The statement stays, so the site keeps its epoch (I5); the volume
-// takes a new name, so the operator sees that what it knew of the site's data holds no longer.
+// wipeIf removes the data directory if it is marked. The statement stays, so the site keeps its epoch (I5); the volume
+// gets a new name, so the operator sees that what it knew about the site's data no longer holds.
 func wipeIf(s settings, wiping bool, log *slog.Logger) error {
 	if !wiping {
 		return nil
@@ -251,8 +251,8 @@ func wipeIf(s settings, wiping bool, log *slog.Logger) error {
 	return errors.Join(syncDir(s.stateDir), syncDir(filepath.Dir(s.datadir)))
 }
 
-// keyringMade notes which keyring the new data directory needs; without one nothing of it is encrypted. It comes before
-// the marker: data that is there has its record.
+// keyringMade notes which keyring the new data directory needs; without a keyring, nothing in it is encrypted. It comes
+// before the marker, so that existing data always has its record.
 func keyringMade(s settings) error {
 	if s.keyring.file == "" {
 		return nil
@@ -267,7 +267,7 @@ func keyringMade(s settings) error {
 	return escrow.Store{Dir: s.stateDir}.Save(escrow.Record{Needs: look.Digest, Made: true, Round: s.keyring.round})
 }
 
-// endWipe takes the mark away once the new data directory is there.
+// endWipe removes the mark once the new data directory is there.
 func endWipe(s settings) error {
 	if err := os.Remove(filepath.Join(s.stateDir, wipingFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove mark of the wipe: %w", err)
@@ -275,11 +275,11 @@ func endWipe(s settings) error {
 	return syncDir(s.stateDir)
 }
 
-// initStatements are run while the data directory is made.
+// initStatements are the statements that mysqld runs while it makes the data directory.
 func initStatements(s settings, accounts mysql.Accounts) []string {
 	statements := mysql.AccountStatements(accounts, s.requireTLS)
 	if s.keyring.file != "" && s.keyring.coverSystem {
-		// Here they make no transaction, and nothing of the data dictionary was ever in the clear.
+		// Here they make no transaction, and no part of the data dictionary was ever unencrypted.
 		statements = append(statements, mysql.EncryptionStatements()...)
 	}
 	return statements
@@ -288,18 +288,18 @@ func initStatements(s settings, accounts mysql.Accounts) []string {
 // terminationLog is where the kubelet reads why a container ended.
 const terminationLog = "/dev/termination-log"
 
-// tellKubelet puts the end of an encrypted site's bootstrap where `kubectl describe` shows it. Best effort.
+// tellKubelet writes why an encrypted site's bootstrap failed to where `kubectl describe` shows it. Best effort.
 func tellKubelet(path string, s settings, err error) {
 	if err == nil || s.keyring.file == "" {
 		return
 	}
 	f, _ := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
-	_, _ = f.WriteString(err.Error()) // nowhere, if there is no such file
+	_, _ = f.WriteString(err.Error()) // does nothing if there is no such file
 	_ = f.Close()
 }
 
 // watchKeyring makes the agent of an encrypted site's keyring; nil without one. It has connections of its own: a question
-// about a thousand tables must not hold up a look or a fence. Its Open is set by the caller.
+// about a thousand tables must not hold up a look or a fence. The caller sets its Open.
 func watchKeyring(s settings, procs agent.Procfs, log *slog.Logger) (*escrow.Agent, func(), error) {
 	if s.keyring.file == "" {
 		return nil, func() {}, nil
@@ -313,14 +313,14 @@ func watchKeyring(s settings, procs agent.Procfs, log *slog.Logger) (*escrow.Age
 	return escrow.New(config), func() { _ = db.Close() }, nil
 }
 
-// keyringConfig is what the agent of the keyring is made of, without its connection and its log. A sealed pod pushes nothing (I18).
+// keyringConfig is the configuration of the keyring's agent, without its connection and its log. A sealed pod pushes nothing (I18).
 func keyringConfig(s settings, procs agent.Procfs) escrow.Config {
 	config := escrow.Config{
 		Namespace: s.namespace, Group: s.group, Site: s.site, PodUID: s.podUID,
 		File: s.keyring.file, Sealed: s.keyring.sealed, Round: s.keyring.round, Datadir: s.datadir, CoverSystem: s.keyring.coverSystem,
 		Record: escrow.Store{Dir: s.stateDir}, Mounts: escrow.Mounts{Root: "/proc"},
 		Mysqld: func() (string, []int) {
-			m, _ := procs.Look() // none, if nobody can tell
+			m, _ := procs.Look() // empty if the look fails
 			return m.ID, m.PIDs()
 		},
 		RightMissing: func() { forgetRights(s) },
@@ -333,7 +333,7 @@ func keyringConfig(s settings, procs agent.Procfs) escrow.Config {
 	return config
 }
 
-// keyringOf keeps a nil agent from becoming an interface that is not nil.
+// keyringOf prevents a nil agent from becoming an interface that is not nil.
 func keyringOf(a *escrow.Agent) agent.Keyring {
 	if a == nil {
 		return nil

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// leaveWait is how long one question waits for its answer, leavePatience how much longer the sidecar may take to give
-	// it. The kubelet asks nobody for liveness while a pod ends, so this is how a sidecar that hangs is noticed: mysqld
-	// must end before its lease runs out (I4).
+	// leaveWait is how long the sidecar may hold one question, leavePatience how much longer its answer may take. The
+	// kubelet runs no liveness probes while a pod ends, so only this shows that the sidecar hangs: mysqld must end before
+	// its lease runs out (I4).
 	leaveWait     = 500 * time.Millisecond
 	leavePatience = 1500 * time.Millisecond
 )
 
 // leave is the preStop hook of the MySQL container: it waits until the role has moved away, at most for the leave timeout.
-// A sidecar that is dead or hangs ends the wait at once; the error is only told, the kubelet ends mysqld either way.
+// If the sidecar is dead or hangs, the wait ends; the error is only logged, because the kubelet ends mysqld either way.
 func leave(ctx context.Context, s settings, log *slog.Logger) error {
 	_, port, err := net.SplitHostPort(s.listen)
 	if err != nil {
@@ -62,7 +62,7 @@ func askLeave(ctx context.Context, address string) (wire.Leave, error) {
 	if err != nil {
 		return answer, err
 	}
-	// Not the default transport, which could be told to use a proxy.
+	// Not the default transport: the environment could make that use a proxy.
 	transport := &http.Transport{DisableKeepAlives: true}
 	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {

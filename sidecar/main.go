@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command sidecar runs in every MySQL pod: it installs itself for the other containers, initialises the datadir, and
-// guards who may write. It holds no Kubernetes credentials. docs/fence.md tells what it guarantees.
+// guards who may write. It holds no Kubernetes credentials. docs/fence.md says what it guarantees.
 package main
 
 import (
@@ -43,7 +43,7 @@ func main() {
 	}
 }
 
-// errUsage is reported by the usage text.
+// errUsage makes the program print the usage text.
 var errUsage = errors.New("usage")
 
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) error {

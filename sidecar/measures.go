@@ -8,7 +8,7 @@ import (
 	"github.com/mysql-mfg/mfg/sidecar/measure"
 )
 
-// watchMeasures makes what reads mysqld and its volume for scrapes, on a connection of its own. Its Answers is set by the caller.
+// watchMeasures makes the agent that reads mysqld and its volume for scrapes, on a connection of its own. The caller sets its Answers.
 func watchMeasures(s settings, log *slog.Logger) (*measure.Agent, func(), error) {
 	db, err := openMySQL(s, "mfg sidecar (metrics)")
 	if err != nil {

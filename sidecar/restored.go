@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	// restoredSuffix is where `backup load` makes the data directory of this site.
+	// restoredSuffix is the ending of the directory in which `backup load` makes the data directory of this site.
 	restoredSuffix = ".restored"
-	// loadingSuffix is the mark beside a directory that is not whole yet; it is made before the directory is (backup/job).
+	// loadingSuffix is the ending of the mark beside a directory that is not whole yet; the mark comes first (backup/job).
 	loadingSuffix = ".loading"
 )
 
-// errNotRestored keeps an empty database from being made where a backup belongs.
+// errNotRestored prevents an empty database where a backup belongs.
 var errNotRestored = errors.New("a backup belongs onto this volume and is not there, or not all of it: the restore loads it, from the beginning; " +
 	"to give the restore up, delete the group and its volume claims")
 
-// errRestoreLost is in the termination message.
+// errRestoreLost goes into the termination message.
 var errRestoreLost = errors.New(wire.MarkRestoreLost + ": its keyring was lost with an earlier pod, before it was in escrow; it is loaded again in a new pod")
 
-// mayMake refuses an empty data directory where data might be lost, or where a backup belongs.
+// mayMake refuses to make an empty data directory where that could lose data, or where a backup belongs.
 func mayMake(s settings, wiping bool) error {
 	switch {
 	case wiping && s.restore:
@@ -35,8 +35,8 @@ func mayMake(s settings, wiping bool) error {
 	return mayInitialise(s)
 }
 
-// restoreAgain ends a start whose restored data went with its keyring. What comes in its place is the backup and nothing else, and only
-// the next pod loads it: the operator makes one when it is told so.
+// restoreAgain ends a start whose restored data was lost with its keyring. Only the backup may replace that data, and only the next pod
+// loads it: the operator makes that pod when it sees this error.
 func restoreAgain(s settings) error {
 	if err := endWipe(s); err != nil {
 		return err
@@ -44,8 +44,8 @@ func restoreAgain(s settings) error {
 	return errRestoreLost
 }
 
-// takeRestored takes a data directory that was loaded from a backup as the site's own. It is true if it did. A site whose group is
-// restored is never initialised empty, and neither is a volume on which a load was begun.
+// takeRestored takes a data directory that was loaded from a backup as the site's own, and returns true if it did. It never allows an
+// empty data directory for a site whose group is restored, or on a volume on which a load began.
 func takeRestored(s settings) (bool, error) {
 	dir := s.datadir + restoredSuffix
 	begun, err := exists(dir + loadingSuffix)
@@ -62,7 +62,7 @@ func takeRestored(s settings) (bool, error) {
 	case !whole:
 		return false, nil
 	}
-	// As with a fresh directory the marker comes before the name: with it and without a datadir, the rename in checkData was all that was
+	// As with a fresh directory, the marker comes before the name: a marker without a datadir means that only the rename in checkData is
 	// missing.
 	if err := mayInitialise(s); err != nil {
 		return false, err
@@ -76,7 +76,7 @@ func takeRestored(s settings) (bool, error) {
 	return true, nil
 }
 
-// restoredWhole is true while a directory that was loaded waits for its name.
+// restoredWhole is true while a loaded directory waits for its name.
 func restoredWhole(s settings) (bool, error) {
 	return exists(filepath.Join(s.datadir+restoredSuffix, "auto.cnf"))
 }

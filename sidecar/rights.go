@@ -19,20 +19,20 @@ import (
 	"github.com/mysql-mfg/mfg/sidecar/escrow"
 )
 
-// rightsFile, in the state directory, tells which rights our accounts on this volume were given last. A volume of an earlier
-// version has none.
+// rightsFile, in the state directory, says which rights our accounts on this volume last got. A volume of an earlier version
+// has no such file.
 const rightsFile = "rights"
 
-// ready is what mysqld says once its init file was run and it takes connections.
+// ready is what mysqld says once it has run its init file and takes connections.
 const ready = "ready for connections"
 
 var errNotReady = errors.New("mysqld ended before it was ready; its lines above say why")
 
-// ensureRights gives the accounts the rights that they need, and makes the one of the write probe, if an earlier version made them
-// with fewer and without it. It starts mysqld once without a network, fenced as ever, and ends it again: nobody but the server itself may give
-// rights to our accounts, and it does so without a transaction, so that no replica gets one of its own.
+// ensureRights gives the accounts the rights that they need, and makes the account of the write probe, if an earlier version made them
+// with fewer rights or without it. It starts mysqld once without a network, fenced as ever, and ends it again: only the server itself may
+// give rights to our accounts, and it does so without a transaction, so that no replica gets one of its own.
 //
-// What goes wrong keeps nothing from starting: the site would serve as it did before, and says what it lacks.
+// An error prevents no start: the site serves as it did before, and says what it lacks.
 func ensureRights(ctx context.Context, s settings, log *slog.Logger) {
 	given, err := os.ReadFile(filepath.Join(s.stateDir, rightsFile))
 	if err == nil && strings.TrimSpace(string(given)) == rightsDigest() {
@@ -84,13 +84,13 @@ func giveRights(ctx context.Context, s settings, log *slog.Logger) error {
 	return nil
 }
 
-// rightsArgs start a mysqld that nobody can reach and that leaves no trace but the rights. Data that was never encrypted is not
-// encrypted now either: with no sidecar to remember the new keyring, it would be lost with the pod.
+// rightsArgs start a mysqld that no client can reach and that changes only the rights. It does not encrypt data that was never
+// encrypted: no sidecar would remember the new keyring, so the data would be lost with the pod.
 func rightsArgs(s settings) []string {
 	args := []string{
 		"--defaults-file=" + s.defaultsFile, "--init-file=/proc/self/fd/3", "--skip-networking", "--super-read-only=ON",
 		"--skip-replica-start=ON", "--event-scheduler=OFF", "--innodb-buffer-pool-load-at-startup=OFF", "--innodb-buffer-pool-dump-at-shutdown=OFF",
-		// It is seen to be ready by its own word, which spec.mysqlConf must not send elsewhere or keep back.
+		// Only mysqld's own line shows that it is ready, so spec.mysqlConf must not send that elsewhere or suppress it.
 		"--log-error-services=log_filter_internal; log_sink_internal", "--log-error-suppression-list=", "--log-error-verbosity=2",
 	}
 	if s.keyring.file == "" {
@@ -102,7 +102,7 @@ func rightsArgs(s settings) []string {
 	return args
 }
 
-// rightsDigest names what is given, whatever the passwords are: they are no part of it.
+// rightsDigest names the rights that are given. The passwords are not part of it.
 func rightsDigest() string {
 	sum := sha256.Sum256([]byte(strings.Join(mysql.RightsStatements(mysql.Accounts{}, false), "\n")))
 	return hex.EncodeToString(sum[:])
@@ -120,7 +120,7 @@ func noteRights(s settings) error {
 	return syncDir(s.stateDir)
 }
 
-// forgetRights has rights given again at the next start: a clone brought the accounts of a donor that lacks them.
+// forgetRights makes the next start give the rights again: a clone brought the accounts of a donor that lacks them.
 func forgetRights(s settings) {
 	// If it cannot be removed, the next refusal tries again.
 	_ = os.Remove(filepath.Join(s.stateDir, rightsFile))

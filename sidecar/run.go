@@ -31,7 +31,7 @@ const shutdownTimeout = time.Second
 func run(ctx context.Context, s settings, log *slog.Logger) error {
 	log = log.With("namespace", s.namespace, "group", s.group, "site", s.site)
 	if os.Getpid() == 1 {
-		// Without a common process namespace "no mysqld runs" would be said of a mysqld that does.
+		// Without a shared process namespace, this sidecar would say that no mysqld runs although one does.
 		return errors.New("the process namespace of the pod is not shared: set shareProcessNamespace: true")
 	}
 	unlock, err := agent.Lock(ctx, s.stateDir, log)
@@ -53,7 +53,7 @@ func run(ctx context.Context, s settings, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	// The mapping stays until the process ends: whatever still runs then may move the deadline.
+	// The mapping stays until the process ends: goroutines that still run then may move the deadline.
 	config.Watchdog = timer
 	measures, closeMeasures, err := watchMeasures(s, log)
 	if err != nil {
@@ -113,8 +113,8 @@ func serve(ctx context.Context, a *agent.Agent, listener net.Listener) error {
 	return err
 }
 
-// beside are what runs beside the agent: it has nothing to do with who may write. keyring is nil on a site without data-at-rest
-// encryption, certificate on one without TLS.
+// beside are the parts that run beside the agent and have nothing to do with who may write. keyring is nil on a site without
+// data-at-rest encryption, certificate on one without TLS.
 type beside struct {
 	keyring     *escrow.Agent
 	certificate *certificate
@@ -123,7 +123,7 @@ type beside struct {
 	logins      *logins
 }
 
-// connect connects an agent to the world.
+// connect makes an agent's configuration with its connections to the outside.
 func connect(s settings, log *slog.Logger) (agent.Config, beside, func(), error) {
 	failed := func(err error) (agent.Config, beside, func(), error) { return agent.Config{}, beside{}, nil, err }
 	clock, err := agent.NewClock()
@@ -158,7 +158,7 @@ func connect(s settings, log *slog.Logger) (agent.Config, beside, func(), error)
 		closeShown()
 		return failed(errors.Join(err, watch.Close(), change.Close()))
 	}
-	// It opens no connection that would have to be closed.
+	// It opens no connection that needs closing.
 	own, err := watchLogins(s, log)
 	if err != nil {
 		closeKeyring()
@@ -192,7 +192,7 @@ func connect(s settings, log *slog.Logger) (agent.Config, beside, func(), error)
 	}, beside{keyring: keyring, certificate: shown, writes: writes, engines: tables, logins: own}, done, nil
 }
 
-// archiverOf reads the status of the archiver; nil without one.
+// archiverOf returns a function that reads the status of the archiver; nil without one.
 func archiverOf(path string) func() (wire.ArchiverStatus, error) {
 	if path == "" {
 		return nil
@@ -209,7 +209,7 @@ func adminTarget(s settings, own *account, program string) mysql.Target {
 	}
 }
 
-// openMySQL prepares to speak to the admin interface.
+// openMySQL prepares connections to the admin interface.
 func openMySQL(s settings, program string) (*mysql.DB, error) {
 	own, err := newAccount(s.accountsDir)
 	if err != nil {
@@ -218,7 +218,7 @@ func openMySQL(s settings, program string) (*mysql.DB, error) {
 	return mysql.Open(adminTarget(s, own, program))
 }
 
-// watchLogins makes what tells with which password the sidecar logs in.
+// watchLogins makes the part that reports which password the sidecar logs in with.
 func watchLogins(s settings, log *slog.Logger) (*logins, error) {
 	own, err := newAccount(s.accountsDir)
 	if err != nil {

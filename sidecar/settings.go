@@ -34,7 +34,7 @@ type settings struct {
 	listen                    string
 	defaultsFile, mysqld      string
 	requireTLS                bool
-	// archiverStatus is the file in which the archiver of this pod says how it goes; empty without one.
+	// archiverStatus is the file with the status of this pod's archiver; empty without one.
 	archiverStatus string
 	// restore is true for the site of a new group that is loaded from a backup: it is never initialised empty.
 	restore bool
@@ -42,15 +42,15 @@ type settings struct {
 	keyring keyringSettings
 }
 
-// keyringSettings are those of a site with data-at-rest encryption; without a file there is none.
+// keyringSettings are those of a site with data-at-rest encryption; an empty file means no encryption.
 type keyringSettings struct {
 	file   string
 	sealed bool
-	// work is why the keyring can be written: Bootstrap, Clone or Rotation. round names that very unseal, for all pods of it.
+	// work is why the keyring can be written: Bootstrap, Clone or Rotation. round names that very unseal, alike in all its pods.
 	work, round string
-	// acceptPlain lets a new site go on from data that was never encrypted.
+	// acceptPlain lets a new site start from data that was never encrypted.
 	acceptPlain bool
-	// seed is the file to start from, seedDigest what it must be; empty starts with a fresh keyring.
+	// seed is the file to start from, seedDigest the digest that it must have; an empty seed means a fresh keyring.
 	seed, seedDigest                 string
 	escrowURL, escrowCA, escrowToken string
 	coverSystem                      bool
@@ -87,7 +87,7 @@ func runDirOf(env func(string) string) string {
 	return defaultRunDir
 }
 
-// defaultDatadir is where my.cnf of the pod has the data directory.
+// defaultDatadir is the data directory in my.cnf of the pod.
 const defaultDatadir = "/var/lib/mysql/data"
 
 // datadirOf is the data directory as the environment gives it.

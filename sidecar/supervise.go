@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// quickExit is how soon after its start an end of mysqld counts as one in a row, and quickExits how many of them in a
-	// row are left to the kubelet, whose back-off and events are what people look at.
+	// quickExit is how soon after its start mysqld must end for that to count as one in a row. After quickExits in a row
+	// the supervisor leaves the restart to the kubelet, whose back-off and events people look at.
 	quickExit  = 10 * time.Second
 	quickExits = 5
-	// restartPause keeps a mysqld that cannot start from taking the processor.
+	// restartPause keeps a mysqld that cannot start from using up the processor.
 	restartPause = 200 * time.Millisecond
 )
 
@@ -32,14 +32,14 @@ const (
 // would wait 10 s and longer before the second restart within ten minutes, and a clone is a restart; docs/decisions/0006
 // has the reasons. mysqld starts fenced (my.cnf), so starting it again never opens anything (I1).
 //
-// It is also the second guard of the fence: it kills mysqld when the deadline is reached that the sidecar moves while its
-// lease stands, however the sidecar came to miss it (I4).
+// It is also the second guard of the fence. The sidecar moves a deadline while its lease lasts; if the deadline is reached,
+// for whatever reason, supervise kills mysqld (I4).
 func supervise(runDir string, argv []string, log *slog.Logger) error {
 	// The death signal below is bound to the thread that starts mysqld.
 	runtime.LockOSThread()
 	timer, err := watchdog.Open(runDir)
 	if err != nil {
-		// Without the deadline mysqld would have one guard only, and nobody would notice.
+		// Without the deadline mysqld would have only one guard, and nothing would show that.
 		return err
 	}
 	defer func() { _ = timer.Close() }()
@@ -51,7 +51,7 @@ func supervise(runDir string, argv []string, log *slog.Logger) error {
 			return err
 		}
 		if err := renewIdentity(os.Getenv, log); err != nil {
-			return err // mysqld is not started under the old identity: it would give its numbers again (I10)
+			return err // mysqld must not start under the old identity: it would use its GTID numbers again (I10)
 		}
 		started := time.Now()
 		ending, err := runOnce(argv, signals, timer)
@@ -70,7 +70,7 @@ func supervise(runDir string, argv []string, log *slog.Logger) error {
 	}
 }
 
-// inARow counts the ends of mysqld that came soon after its start, with one more that lived for so long.
+// inARow counts the ends of mysqld in a row that came soon after its start. before is the count so far, lived how long the last one ran.
 func inARow(before int, lived time.Duration) int {
 	if lived >= quickExit {
 		return 0
@@ -78,12 +78,12 @@ func inARow(before int, lived time.Duration) int {
 	return before + 1
 }
 
-// errWatchdog is why mysqld ended when nobody vouched for it any more.
+// errWatchdog is why mysqld ended when the sidecar no longer vouched for it.
 var errWatchdog = errors.New("killed: the sidecar did not move the deadline in time")
 
-// renewIdentity makes a server that was cloned another server, before it starts with the data that it was given. A server with
-// a keyring keeps its identity: the names of its keys hold it, and under another one a rotation that a sealed server refuses leaves it
-// without a master key for new tables (error 3185; docs/decisions/0014). What that leaves open is in docs/failover.md.
+// renewIdentity gives a cloned server a new identity, before it starts with the data that it received. A server with a keyring keeps
+// its identity: it is part of the names of its keys, and under another one a rotation that a sealed server refuses leaves it without
+// a master key for new tables (error 3185; docs/decisions/0014). docs/failover.md says what that leaves open.
 func renewIdentity(env func(string) string, log *slog.Logger) error {
 	if env("MFG_KEYRING_FILE") != "" {
 		return nil
@@ -95,7 +95,7 @@ func renewIdentity(env func(string) string, log *slog.Logger) error {
 	return err
 }
 
-// runOnce runs mysqld until it ends. Signals are passed on; ending is true if one of them asked for the end.
+// runOnce runs mysqld until it ends. It passes signals on; ending is true if one of them asked for the end.
 func runOnce(argv []string, signals <-chan os.Signal, timer *watchdog.Timer) (ending bool, err error) {
 	started, err := watchdog.Now()
 	if err != nil {
@@ -103,9 +103,9 @@ func runOnce(argv []string, signals <-chan os.Signal, timer *watchdog.Timer) (en
 	}
 	cmd := exec.CommandContext(context.Background(), argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	// Tells mysqld that somebody restarts it, so that RESTART and CLONE end in a clean exit 16. Of two of a name the last counts.
+	// This tells mysqld that a supervisor restarts it, so that RESTART and CLONE end in a clean exit 16. Of two equal names the last counts.
 	cmd.Env = append(os.Environ(), "MYSQLD_PARENT_PID="+strconv.Itoa(os.Getpid()))
-	// A supervisor that ends takes mysqld with it: it must not run on with one guard.
+	// If the supervisor ends, mysqld ends too: it must not continue with one guard.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		return true, fmt.Errorf("start mysqld: %w", err)
@@ -119,12 +119,12 @@ func runOnce(argv []string, signals <-chan os.Signal, timer *watchdog.Timer) (en
 		select {
 		case s := <-signals:
 			ending = ending || s == syscall.SIGTERM || s == syscall.SIGINT || s == syscall.SIGQUIT
-			_ = cmd.Process.Signal(s) // a mysqld that has ended already is fine; no other is out of reach
+			_ = cmd.Process.Signal(s) // it fails only if mysqld has ended already, which is fine
 		case err := <-done:
 			return ending, errors.Join(why, err)
 		case <-look.C:
 			if overdue(timer, started) {
-				// Nothing stands before this: no log, no question to anybody. A mysqld that has ended already is fine.
+				// Nothing comes before this: no log, no request. A mysqld that has ended already is fine.
 				_ = cmd.Process.Kill()
 				why = errWatchdog
 			}
@@ -132,8 +132,8 @@ func runOnce(argv []string, signals <-chan os.Signal, timer *watchdog.Timer) (en
 	}
 }
 
-// overdue looks at the deadline, and notes that it did. A clock that cannot be read ends mysqld: without it nobody knows
-// whether the lease still stands.
+// overdue looks at the deadline, and notes that it did. If it cannot read the clock, it is true: without a clock it cannot
+// know whether the lease still lasts.
 func overdue(timer *watchdog.Timer, started time.Duration) bool {
 	now, err := watchdog.Now()
 	if err != nil {

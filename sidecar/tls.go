@@ -19,25 +19,25 @@ const (
 	keyFile  = "tls.key"
 )
 
-// tlsConfig requires a certificate of an authority that is in the file, or was in it since this program runs; nil if there
-// is no such file. Neither the name nor the time is looked at: the address is this pod's own, certificates name Services,
-// and these connections are how a fence is carried out and how mysqld gets a renewed certificate. While mysqld still shows
-// the former one, or one that has ended, the only other fence would be its end.
+// tlsConfig requires a certificate of an authority that is in the file, or has been in it since this program started; nil if
+// there is no such file. It checks neither the name nor the time: the address is this pod's own, certificates name Services,
+// and fences and renewed certificates reach mysqld through these connections. While mysqld still shows the former
+// certificate, or one that has ended, the only other fence would be to kill it.
 func tlsConfig(path string) *tls.Config {
 	if _, err := os.Stat(path); err != nil {
 		return nil
 	}
 	a := &authorities{path: path}
-	a.read() // one that is replaced before the first connection is not missed
+	a.read() // so that it also knows an authority that is replaced before the first connection
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
-		// The chain is verified below; only name and time are not.
+		// VerifyConnection verifies the chain; only name and time are not checked.
 		InsecureSkipVerify: true, //nolint:gosec // see above
 		VerifyConnection:   func(state tls.ConnectionState) error { return a.verify(state.PeerCertificates, time.Now()) },
 	}
 }
 
-// authorities are all that the file has held since this program runs.
+// authorities are all that the file has held since this program started.
 type authorities struct {
 	path string
 
@@ -45,7 +45,7 @@ type authorities struct {
 	seen [][]byte
 }
 
-// read takes in what the file holds now, and returns all.
+// read adds what the file holds now, and returns all authorities.
 func (a *authorities) read() *x509.CertPool {
 	raw, err := os.ReadFile(a.path)
 	a.mu.Lock()

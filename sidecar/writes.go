@@ -14,10 +14,10 @@ import (
 	"github.com/mysql-mfg/mfg/sidecar/probe"
 )
 
-// probeFile, in the state directory, is what the write probe writes to the volume itself.
+// probeFile, in the state directory, is the file that the write probe writes to test the volume itself.
 const probeFile = "write-probe"
 
-// watchWrites makes what writes as a client does. Its Open is set by the caller.
+// watchWrites makes the write probe, which writes as a client does. The caller sets its Open.
 func watchWrites(s settings, log *slog.Logger) (*probe.Agent, func(), error) {
 	own, err := newAccount(s.accountsDir)
 	if err != nil {

@@ -24,10 +24,10 @@ const (
 // Archive is the archive of one group.
 type Archive struct {
 	b *bucket.Bucket
-	// read are manifests that were read: they are never overwritten.
+	// read caches manifests, which are never overwritten.
 	mu   sync.Mutex
 	read map[string]Log
-	// proven is the sealed log that was last read to its end in place of a segment.
+	// proven is the sealed log that was last read to its end instead of a segment.
 	proven bucket.Object
 }
 
@@ -36,7 +36,7 @@ func Open(ctx context.Context, c bucket.Config) (*Archive, error) {
 	return OpenWith(ctx, c, bucket.Patience{})
 }
 
-// OpenWith is Open with other pauses while the storage is away.
+// OpenWith is Open with other pauses while the storage is unreachable.
 func OpenWith(ctx context.Context, c bucket.Config, p bucket.Patience) (*Archive, error) {
 	b, err := bucket.OpenWith(ctx, c, p)
 	if err != nil {
@@ -45,25 +45,25 @@ func OpenWith(ctx context.Context, c bucket.Config, p bucket.Patience) (*Archive
 	return &Archive{b: b, read: map[string]Log{}}, nil
 }
 
-// Close lets go of the storage.
+// Close closes the connection to the storage.
 func (a *Archive) Close() error { return a.b.Close() }
 
 // Location names the place for people.
 func (a *Archive) Location() string { return a.b.Location() }
 
-// Claim makes the place the group's, unless it is another's: bucket.Foreign. Whoever writes calls it first.
+// Claim makes the place the group's, unless it is another group's: bucket.Foreign. Call it before the first write.
 func (a *Archive) Claim(ctx context.Context, uid string, now time.Time) error {
 	return a.b.Claim(ctx, uid, now)
 }
 
-// found is what a listing of keys has.
+// found is what a listing of keys found.
 type found struct {
 	epochs, manifests []string
 	data              map[string]bucket.Item // by key
 	heartbeat, pruned bool
 }
 
-// List reads all manifests. One that cannot be read is told in Unreadable; what it tells of is missing.
+// List reads all manifests. One that cannot be read is in Unreadable, and the file that it describes is missing.
 func (a *Archive) List(ctx context.Context) (Listing, error) {
 	f, err := a.find(ctx)
 	if err != nil {
@@ -96,7 +96,7 @@ func (a *Archive) List(ctx context.Context) (Listing, error) {
 	if f.pruned {
 		p, err := small(ctx, a, prunedKey, parsePruned)
 		if err != nil {
-			return Listing{}, err // without it, what was pruned passes for a gap
+			return Listing{}, err // without it, what was pruned would look like a gap
 		}
 		l.Pruned = &p
 	}
@@ -161,14 +161,14 @@ func (a *Archive) readAll(ctx context.Context, f found) ([]Log, []Epoch, []Unrea
 		case kind == bucket.Damaged || kind == bucket.TooNew:
 			bad = append(bad, Unreadable{Key: key, Err: errs[i]})
 		default:
-			return nil, nil, nil, errs[i] // what cannot be asked for is not missing
+			return nil, nil, nil, errs[i] // an object that cannot be asked for is not missing
 		}
 	}
 	a.forget(f.manifests)
 	return ls, es, bad, nil
 }
 
-// forget drops what is there no more.
+// forget drops manifests that no longer exist from the cache.
 func (a *Archive) forget(there []string) {
 	keep := map[string]bool{}
 	for _, key := range there {
@@ -191,7 +191,7 @@ func (a *Archive) epoch(ctx context.Context, key string) (*Epoch, error) {
 	return &e, err
 }
 
-// manifest reads one, and refuses that of another place: an object can be copied.
+// manifest reads a manifest, and refuses one of another place: an object can be copied.
 func (a *Archive) manifest(ctx context.Context, key string) (*Log, error) {
 	a.mu.Lock()
 	known, ok := a.read[key]

@@ -17,7 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
-// FormatVersion is what this version writes; it reads this and all before it.
+// FormatVersion is the version that this program writes; it reads this one and all earlier ones.
 const FormatVersion = 1
 
 // Folders and names below that of the group.
@@ -29,21 +29,21 @@ const (
 	manifestEnd   = ".json"
 )
 
-// Bounds of what is read. What is beyond them was not written by us.
+// Bounds of what is read. We never write anything beyond them.
 const (
 	// ManifestMax bounds every small object: the longest are sets of GTIDs.
 	ManifestMax = 8 << 20
 	gtidMax     = 2 << 20
 	epochMax    = 9999999999
 	logMax      = 64 << 30
-	objectMax   = 72 << 30 // of what does not compress
+	objectMax   = 72 << 30 // for data that does not compress
 	textMax     = 255
-	// commitMax is the end of the year 9999, in microseconds: later times can be told to nobody.
+	// commitMax is the end of the year 9999, in microseconds: later times cannot be written as text.
 	commitMax  = 253402300799999999
 	fingersMax = 16
 )
 
-// Kinds of the beginning of an epoch, as the operator tells them. Others are passed on as they are.
+// Kinds of the beginning of an epoch, as the operator gives them. Others are kept unchanged.
 const (
 	KindInitial   = "Initial"
 	KindPlanned   = "Planned"
@@ -51,18 +51,18 @@ const (
 	KindRestored  = "Restored"
 )
 
-// Epoch is how an epoch began.
+// Epoch says how an epoch began.
 type Epoch struct {
 	Version int   `json:"version"`
 	Epoch   int64 `json:"epoch"`
-	// Site and ServerUUID are of the site that became the active one. ServerUUID may be empty.
+	// Site and ServerUUID are those of the site that became the active one. ServerUUID may be empty.
 	Site       string    `json:"site"`
 	ServerUUID string    `json:"serverUUID,omitempty"`
 	PromotedAt time.Time `json:"promotedAt"`
-	// Kind is how it came to it: Initial, Planned, Emergency and so on.
+	// Kind is what began it: Initial, Planned, Emergency and so on.
 	Kind string `json:"kind,omitempty"`
-	// GTIDExecuted is the set that the site had when it was opened. Unknown is true if nobody can tell: the set is empty then, and says
-	// nothing.
+	// GTIDExecuted is the set that the site had when it was opened. Unknown is true if that is not known: then the set is empty, and
+	// says nothing.
 	GTIDExecuted string `json:"gtidExecuted"`
 	Unknown      bool   `json:"unknown,omitempty"`
 }
@@ -70,12 +70,12 @@ type Epoch struct {
 // LogManifest is one file of the archive: a sealed log, or a segment of an open one.
 type LogManifest struct {
 	Version int `json:"version"`
-	// Epoch, Site and ServerUUID are the folder.
+	// Epoch, Site and ServerUUID name the folder.
 	Epoch      int64  `json:"epoch"`
 	Site       string `json:"site"`
 	ServerUUID string `json:"serverUUID"`
-	// Log is the name of the server's log. From and To are positions in it, in bytes: the file is [From, To). From is 0 if it is Sealed, and
-	// of the first segment; then the file begins with the magic.
+	// Log is the name of the server's log. From and To are positions in it, in bytes: the file is [From, To). From is 0 if it is Sealed or
+	// the first segment; then the file begins with the magic.
 	Log    string `json:"log"`
 	From   int64  `json:"from"`
 	To     int64  `json:"to"`
@@ -86,18 +86,18 @@ type LogManifest struct {
 	// GTIDs are the transactions in the file, PreviousGTIDs all that the server had executed before its first byte.
 	GTIDs         string `json:"gtids"`
 	PreviousGTIDs string `json:"previousGTIDs"`
-	// Transactions is how many there are, those without a GTID too.
+	// Transactions counts them, those without a GTID too.
 	Transactions int64 `json:"transactions"`
 	// FirstCommit and LastCommit are the earliest and the latest original commit, in microseconds since 1970; 0 if there is none.
 	FirstCommit int64 `json:"firstCommit,omitempty"`
 	LastCommit  int64 `json:"lastCommit,omitempty"`
-	// SeenAt is until when this server is archived by this file: what it committed before is in this file or in one before it. It is when
-	// the server was asked, or the last commit of a log that is Sealed.
+	// SeenAt is the time until which this file archives the server: every earlier commit of it is in this file or in an earlier one. It is
+	// when the server was asked, or the last commit of a log that is Sealed.
 	SeenAt time.Time `json:"seenAt"`
 
-	// Object is the data as it is stored; Key is below the folder.
+	// Object is the data as it is stored; Key is relative to the folder.
 	Object bucket.Object `json:"object"`
-	// Encrypted is true if the data is; Recipients are the fingerprints of the keys, any of which opens it.
+	// Encrypted is true if the data is encrypted; Recipients are the fingerprints of the keys, any of which opens it.
 	Encrypted  bool     `json:"encrypted"`
 	Recipients []string `json:"recipients,omitempty"`
 }
@@ -109,18 +109,18 @@ type Heartbeat struct {
 	Site       string    `json:"site"`
 	ServerUUID string    `json:"serverUUID"`
 	At         time.Time `json:"at"`
-	// GTIDExecuted is all that the server had executed until At, and so a subset of what is archived and of what was before the archive.
+	// GTIDExecuted is all that the server had executed until At, and so a subset of what is archived or was before the archive.
 	GTIDExecuted string `json:"gtidExecuted"`
 }
 
-// Pruned is what was removed because a retained backup holds it. It only grows, and is written before anything is removed.
+// Pruned says what was removed because a retained backup holds it. It only grows, and is written before anything is removed.
 type Pruned struct {
 	Version int       `json:"version"`
 	At      time.Time `json:"at"`
-	// Epoch is the one in which it was removed.
+	// Epoch is the epoch of the removal.
 	Epoch int64 `json:"epoch"`
-	// Backup is the oldest one retained then, Cutoff when it was made and GTIDExecuted its set, together with those of before, as far as
-	// it belongs to the history.
+	// Backup is the oldest one that was retained then, Cutoff when it was made, and GTIDExecuted its set together with the earlier ones,
+	// as far as they belong to the history.
 	Backup       string    `json:"backup,omitempty"`
 	Cutoff       time.Time `json:"cutoff"`
 	GTIDExecuted string    `json:"gtidExecuted"`
@@ -146,7 +146,7 @@ func micro(us int64) time.Time {
 	return time.UnixMicro(us).UTC()
 }
 
-// Name names it for people: epoch, site, log, and where it begins if it is a segment.
+// Name names the file for people: epoch, site, log, and where it begins if it is a segment.
 func (l LogManifest) Name() string {
 	return fmt.Sprintf("%s of site %s in epoch %d", l.file(), l.Site, l.Epoch)
 }
@@ -176,7 +176,7 @@ var (
 	fingerForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
 )
 
-// Number is that of a log, by which logs of one server are ordered; 0 if the name has none.
+// Number is the number of a log, which orders the logs of one server; 0 if the name has none.
 func Number(log string) int64 {
 	n, err := strconv.ParseInt(log[strings.LastIndexByte(log, '.')+1:], 10, 64)
 	if err != nil {
@@ -210,7 +210,7 @@ func decode(raw []byte, into any) error {
 	return nil
 }
 
-// set reads a set of GTIDs of an object.
+// set reads a set of GTIDs from an object.
 func set(text string) (gtid.Set, error) {
 	if len(text) > gtidMax {
 		return gtid.Set{}, errors.New("a set of GTIDs is longer than any that we write")

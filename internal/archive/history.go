@@ -12,54 +12,53 @@ import (
 
 // Past is what the archive says about the history of the group.
 type Past struct {
-	// Epochs are all that the archive has an object or files of, the oldest first.
+	// Epochs are all epochs with an object or files in the archive, the oldest first.
 	Epochs []EpochPast
 	// Files are those that hold anything of the history, in the order of Listing.Logs.
 	Files []Log
 	// Archived are the transactions of the history that the archive holds, Lost those that it holds and that no later epoch knew.
 	Archived, Lost gtid.Set
-	// Base is what is before the archive, what Pruned says or else the first file: whatever is to be recovered begins with a backup that
-	// holds it.
+	// Base is what is before the archive, from Pruned or else from the first file: every recovery begins with a backup that holds it.
 	Base gtid.Set
-	// Gaps are in the order in which they were found, the oldest first.
+	// Gaps are sorted, the oldest first.
 	Gaps []Gap
-	// Earliest is the first commit of the history in the archive, Latest the latest point that can be recovered if there is no gap: all
-	// that was committed until then is archived. Zero if there is nothing.
+	// Earliest is the first commit of the history in the archive, Latest the latest point that can be recovered if there is no gap:
+	// everything that was committed until then is archived. Both are zero if there is nothing.
 	Earliest, Latest time.Time
 }
 
 // EpochPast is one epoch.
 type EpochPast struct {
 	Epoch
-	// Known is true if the archive has an object of it; otherwise only its number, site and server are told, and its set is unknown.
+	// Known is true if the archive has an object of it; otherwise only its number, site and server are known, and its set is not.
 	Known bool
-	// Archived is what its folders hold, Kept what of it belongs to the history, Lost what no later epoch knew.
+	// Archived is what its folders hold, Kept the part of it that belongs to the history, Lost the part that no later epoch knew.
 	Archived, Kept, Lost gtid.Set
 	// First and Last are the earliest and latest commits in its folders; zero without files.
 	First, Last time.Time
-	// SeenAt is until when its site was archived: everything that was committed there before is in the archive. Zero without files.
+	// SeenAt is the time until which its site is archived: every earlier commit there is in the archive. It is zero without files.
 	SeenAt time.Time
 	Files  int
 	Bytes  int64
 
 	// previous is what its servers had executed before its files.
 	previous gtid.Set
-	// allowed is what every later epoch knows; any is true if there is no later one that says anything.
+	// allowed is what every later epoch knows; any is true if no later epoch says anything.
 	allowed gtid.Set
 	any     bool
 }
 
-// Gap is what the history has and the archive has not.
+// Gap is a part of the history that the archive lacks.
 type Gap struct {
 	GTIDs gtid.Set
-	// After is the last commit that is archived before it, Before the first one that is archived after it. Either may be zero.
+	// After is the last archived commit before it, Before the first archived one after it. Either may be zero.
 	After, Before time.Time
-	// Epoch and Site are of the file that shows that the transactions were there.
+	// Epoch and Site are those of the file that shows that the transactions existed.
 	Epoch int64
 	Site  string
 }
 
-// String tells it to people.
+// String describes the gap for people.
 func (g Gap) String() string {
 	text := fmt.Sprintf("%d transactions (%s)", g.GTIDs.Count(), clip(g.GTIDs.String()))
 	if !g.After.IsZero() {
@@ -82,7 +81,7 @@ func clip(text string) string {
 	return text
 }
 
-// History reads a listing. It decides what belongs to the history of the group (I26), what was lost and what is missing.
+// History reads a listing. It decides what belongs to the history of the group (I26), what is lost and what is missing.
 func History(l Listing) Past {
 	p := Past{Epochs: epochsOf(l)}
 	judge(&p)
@@ -93,7 +92,7 @@ func History(l Listing) Past {
 	}
 	switch {
 	case l.Pruned != nil:
-		// What the oldest retained backup does not hold, and no file does, is missing.
+		// Transactions that neither the oldest retained backup nor a file holds are missing.
 		p.Base = p.epoch(l.Pruned.Epoch).within(l.prunedSet())
 	case len(l.Logs) > 0:
 		p.Base = p.epoch(l.Logs[0].Epoch).within(l.Logs[0].Previous)
@@ -103,7 +102,7 @@ func History(l Listing) Past {
 	return p
 }
 
-// epochsOf has a row for each epoch that there is an object or a file of, with what its folders hold.
+// epochsOf returns a row for each epoch that has an object or a file, with what its folders hold.
 func epochsOf(l Listing) []EpochPast {
 	rows := map[int64]*EpochPast{}
 	for _, e := range l.Epochs {
@@ -144,7 +143,7 @@ func (r *EpochPast) add(log Log) {
 	r.previous = r.previous.Union(log.Previous)
 }
 
-// judge says of each epoch what belongs to the history, from the newest back: I26.
+// judge decides for each epoch what belongs to the history, from the newest back: I26.
 func judge(p *Past) {
 	allowed, unbound := gtid.Set{}, true
 	for i := len(p.Epochs) - 1; i >= 0; i-- {
@@ -172,12 +171,12 @@ func judge(p *Past) {
 	}
 }
 
-// sameServer is true for two epochs one after the other of one server.
+// sameServer is true for two consecutive epochs of one server.
 func sameServer(before, after EpochPast) bool {
 	return before.ServerUUID != "" && before.ServerUUID == after.ServerUUID && before.Epoch.Epoch+1 == after.Epoch.Epoch
 }
 
-// within is what of a set every later epoch knows.
+// within is the part of a set that every later epoch knows.
 func (r *EpochPast) within(s gtid.Set) gtid.Set {
 	if r.any {
 		return s
@@ -185,12 +184,12 @@ func (r *EpochPast) within(s gtid.Set) gtid.Set {
 	return s.Intersect(r.allowed)
 }
 
-// knows is the set of an epoch: what its site had when it was opened or, if nobody can tell, what its server's own logs hold or name. What was
-// applied there later is of that epoch. says is false if nothing is known of it.
+// knows is the set of an epoch: what its site had when it was opened or, if that is not known, what its server's own logs hold or name. What
+// was applied there later belongs to that epoch. says is false if nothing is known about it.
 func (r *EpochPast) knows() (s gtid.Set, says bool) {
 	if r.Known && !r.Unknown {
 		opened, err := gtid.Parse(r.GTIDExecuted)
-		if err == nil { // it was checked when it was read
+		if err == nil { // always: the set was checked when it was read
 			return opened, true
 		}
 	}
@@ -219,7 +218,7 @@ func gapsOf(p Past, logs []Log) []Gap {
 	return gaps
 }
 
-// epoch is the row of an epoch, which is there for every file. Of another it is what the epochs after it know.
+// epoch is the row of an epoch, which exists for every file. For another epoch it is a row with what the later epochs know.
 func (p Past) epoch(n int64) *EpochPast {
 	for i := range p.Epochs {
 		switch e := &p.Epochs[i]; {
@@ -236,7 +235,7 @@ func (p Past) epoch(n int64) *EpochPast {
 	return &EpochPast{any: true}
 }
 
-// span is from when to when there is anything, without regard to gaps.
+// span is the time from the first to the last moment in the archive, without regard to gaps.
 func span(p Past, l Listing) (earliest, latest time.Time) {
 	for _, log := range p.Files {
 		if first := log.First(); !first.IsZero() && (earliest.IsZero() || first.Before(earliest)) {
@@ -247,7 +246,7 @@ func span(p Past, l Listing) (earliest, latest time.Time) {
 	for i, e := range p.Epochs {
 		if e.Files > 0 {
 			latest = e.SeenAt
-			// Another site was opened meanwhile: what was committed there since is not in these files.
+			// Another site was opened meanwhile: these files do not have what was committed there since.
 			if i+1 < len(p.Epochs) && !p.Epochs[i+1].PromotedAt.IsZero() && p.Epochs[i+1].PromotedAt.Before(latest) {
 				latest = p.Epochs[i+1].PromotedAt
 			}
@@ -256,7 +255,7 @@ func span(p Past, l Listing) (earliest, latest time.Time) {
 	}
 	if h := l.Heartbeat; h != nil && h.Epoch >= newest && h.At.After(latest) {
 		executed, err := gtid.Parse(h.GTIDExecuted)
-		// What the server had executed beyond the archive was archived later, or not at all: the heartbeat proves nothing then.
+		// If the server had executed more than the archive holds, that was archived later or not at all: then the heartbeat proves nothing.
 		if err == nil && allKnown(p).Contains(executed) {
 			latest = h.At
 		}

@@ -13,18 +13,18 @@ import (
 type Listing struct {
 	// Epochs are sorted by number.
 	Epochs []Epoch
-	// Logs are the files, sorted by epoch, folder, number of the log and where they begin. Segments of a log that is there sealed are left
-	// out: see Replaced.
+	// Logs are the files, sorted by epoch, folder, number of the log and where they begin. Segments of a log that is also there as a sealed
+	// one are left out: see Replaced.
 	Logs []Log
-	// Replaced are segments that a sealed log of their folder has made needless.
+	// Replaced are segments that are no longer needed, because their folder has the sealed log.
 	Replaced []Log
 	// Heartbeat is nil if there is none.
 	Heartbeat *Heartbeat
 	// Pruned is nil if nothing was ever removed.
 	Pruned *Pruned
-	// Unreadable are manifests that cannot be read, with the reason. What they tell of is missing, and so is a gap.
+	// Unreadable are manifests that cannot be read, with the reason. The files that they describe are missing, and so are a gap.
 	Unreadable []Unreadable
-	// Bytes is how much room the data takes, Orphans is how much of it no manifest names.
+	// Bytes is how much room the data takes, Orphans how much of that no manifest names.
 	Bytes, Orphans int64
 }
 
@@ -34,7 +34,7 @@ type Unreadable struct {
 	Err error
 }
 
-// NewListing sorts, and takes away segments that are replaced.
+// NewListing sorts epochs and files, and moves segments that a sealed log replaces to Replaced.
 func NewListing(epochs []Epoch, logs []Log) Listing {
 	l := Listing{Epochs: slices.Clone(epochs)}
 	slices.SortFunc(l.Epochs, func(a, b Epoch) int { return cmp.Compare(a.Epoch, b.Epoch) })
@@ -61,7 +61,7 @@ func compareLogs(a, b Log) int {
 		cmp.Compare(Number(a.Log), Number(b.Log)), cmp.Compare(a.From, b.From))
 }
 
-// prunedSet is what the archive need not have.
+// prunedSet is the set that the archive need not have.
 func (l Listing) prunedSet() gtid.Set {
 	if l.Pruned == nil {
 		return gtid.Set{}

@@ -13,11 +13,11 @@ import (
 
 // Target is a point in the history. Exactly one field is set.
 type Target struct {
-	// Time: everything up to the first transaction of the history that was committed after it, which stays out.
+	// Time: everything before the first transaction of the history that was committed later than Time.
 	Time time.Time
-	// GTID is one transaction, the last to be applied; BeforeGTID is one, the first that is not.
+	// GTID is the last transaction to apply; BeforeGTID is the first one not to apply.
 	GTID, BeforeGTID string
-	// BeforeFailover is an epoch: what its site had when it was opened, so without what that failover lost.
+	// BeforeFailover is an epoch: the target is what its site had when it was opened, so without what that failover lost.
 	BeforeFailover int64
 	// Latest: all that the archive holds.
 	Latest bool
@@ -26,37 +26,37 @@ type Target struct {
 // Step is one file to apply.
 type Step struct {
 	Log
-	// Apply are the transactions of it that are to be applied, Leave those that must not be: lost, or beyond the target. What is in
-	// neither is there already.
+	// Apply are the transactions of it to apply, Leave those that must not be applied: they are lost, or beyond the target. The server has
+	// all others already.
 	Apply, Leave gtid.Set
 }
 
-// Stop ends the last step before its end. The zero value does not.
+// Stop ends the last step early. The zero value does not.
 type Stop struct {
-	// GTID is where to stop: behind it if After is true, before it otherwise.
+	// GTID is where to stop: after it if After is true, before it otherwise.
 	GTID  string
 	After bool
-	// Time stops before the first transaction of the steps, among those to apply, that was committed later. Archive.Resolve makes a GTID
-	// of it, which whoever applies a route calls first: Apply and Reaches are exact only then.
+	// Time stops before the first transaction of the steps, among those to apply, that was committed later. Before a route is applied,
+	// call Archive.Resolve, which replaces Time by a GTID: only then are Apply and Reaches exact.
 	Time time.Time
 }
 
-// Route is how a server comes to a target: the steps in order, and where to end.
+// Route is how a server reaches a target: the steps in order, and where to end.
 type Route struct {
 	Steps []Step
 	Stop  Stop
-	// Reaches is what the server has at the end; with a Stop, the most that it may have.
+	// Reaches is the set that the server has at the end; with a Stop, the largest set that it may have.
 	Reaches gtid.Set
 }
 
-// RefusalKind is why a target cannot be reached.
+// RefusalKind says why a target cannot be reached.
 type RefusalKind string
 
 // The kinds.
 const (
-	// BadTarget: not exactly one target, or no GTID.
+	// BadTarget: not exactly one target, or not a valid GTID.
 	BadTarget RefusalKind = "BadTarget"
-	// InGap: what leads to the target is not in the archive.
+	// InGap: the archive lacks transactions that lead to the target.
 	InGap RefusalKind = "InGap"
 	// BeyondLatest: the target is later than anything that the archive knows.
 	BeyondLatest RefusalKind = "BeyondLatest"
@@ -66,15 +66,15 @@ const (
 	WasLost RefusalKind = "WasLost"
 	// BackupTooNew: the backup holds more than the target.
 	BackupTooNew RefusalKind = "BackupTooNew"
-	// BackupDiverged: the backup holds what a failover lost.
+	// BackupDiverged: the backup holds transactions that a failover lost.
 	BackupDiverged RefusalKind = "BackupDiverged"
 )
 
-// Refusal is why there is no route, for people.
+// Refusal says to people why there is no route.
 type Refusal struct {
 	Kind    RefusalKind
 	Message string
-	// Gap is what is missing, if that is why.
+	// Gap is the gap, if that is the reason.
 	Gap *Gap
 }
 
@@ -95,13 +95,13 @@ type planner struct {
 	past Past
 	have gtid.Set // what the server begins with
 	done gtid.Set // that, and what the steps apply
-	want gtid.Set // what is to be applied at most
+	want gtid.Set // the most that the route may apply
 	id   gtid.Set // the transaction of the target, if it is one
 	t    Target
 }
 
-// Plan says which files lead a server that has some transactions to a target, in which order, and where to stop. It applies nothing that a
-// failover lost (I26), and refuses a target behind a gap.
+// Plan says which files bring a server that has some transactions to a target, in which order, and where to stop. It applies nothing that a
+// failover lost (I26), and refuses a target after a gap.
 func Plan(p Past, have gtid.Set, t Target) (Route, error) {
 	pl := &planner{past: p, have: have, done: have, t: t}
 	if diverged := have.Intersect(p.Lost); !diverged.IsEmpty() {
@@ -114,7 +114,7 @@ func Plan(p Past, have gtid.Set, t Target) (Route, error) {
 	return pl.route()
 }
 
-// check refuses what is no target of this archive, and sets what is wanted.
+// check refuses a target that this archive cannot reach, and sets pl.want.
 func (pl *planner) check() error {
 	pl.want = pl.past.Archived.Subtract(pl.have)
 	set := 0
@@ -201,7 +201,7 @@ func (pl *planner) checkGTID(text string) error {
 	return refuse(NotInHistory, "the archive does not hold %s", text)
 }
 
-// route takes, again and again, the first file that brings anything and whose predecessors are there.
+// route repeatedly takes the first file that brings anything and whose predecessors are there.
 func (pl *planner) route() (Route, error) {
 	var r Route
 	for !pl.want.Subtract(pl.done).IsEmpty() {
@@ -216,7 +216,7 @@ func (pl *planner) route() (Route, error) {
 		log := pl.past.Files[i]
 		if t := pl.t.Time; !t.IsZero() && log.First().After(t) {
 			r.Reaches = pl.done
-			return r, nil // all of it is later, and so is what follows
+			return r, nil // all of it is later, and so are the files that follow
 		}
 		apply := pl.brings(log)
 		pl.done = pl.done.Union(apply)
@@ -230,8 +230,8 @@ func (pl *planner) route() (Route, error) {
 	return r, pl.all()
 }
 
-// all refuses a route that took everything, and something of what was before is neither there nor in the archive. Of a failover it is known
-// already.
+// all refuses a route that took every file although an earlier transaction is neither on the server nor in the archive. For BeforeFailover,
+// checkFailover has looked already.
 func (pl *planner) all() error {
 	if pl.t.BeforeFailover != 0 {
 		return nil
@@ -249,13 +249,13 @@ func (pl *planner) next() int {
 	})
 }
 
-// brings is what a file has that is wanted now, which is nothing of one that was applied. What its own epoch lost is not taken from it, even if
-// somebody applied it again later: it has its place in the order there.
+// brings is what is still wanted from a file, which is nothing once the file was applied. It leaves out what the file's own epoch lost, even
+// if someone applied that again later: its place in the order is there.
 func (pl *planner) brings(log Log) gtid.Set {
 	return pl.past.epoch(log.Epoch).within(log.Set).Intersect(pl.want).Subtract(pl.done)
 }
 
-// before is what of the history must be there before a file is applied.
+// before is the part of the history that a server must have before a file is applied.
 func (pl *planner) before(log Log) gtid.Set { return pl.past.epoch(log.Epoch).within(log.Previous) }
 
 // ends is true if the target is in the file just added, or cannot be in a later one.
@@ -266,14 +266,14 @@ func (pl *planner) ends(r *Route, log Log) bool {
 		return true
 	case !pl.t.Time.IsZero() && log.Last().After(pl.t.Time):
 		r.Stop = Stop{Time: pl.t.Time}
-		// The later ones of its transactions may be among those that stay out.
+		// Its later transactions may be among those that stay out.
 		return pl.past.Archived.Contains(log.Set)
 	}
 	return false
 }
 
-// onlyLater is true if what is left was all committed after the target: a gap is no matter then that begins with the target, or after it. What
-// was before the archive, and what a gap lacks that begins before the target, may have been committed until then.
+// onlyLater is true if everything that is left was committed after the target: then a gap that begins at the target or after it does not
+// matter. What was before the archive, or is in a gap that begins before the target, may have been committed by then.
 func (pl *planner) onlyLater() bool {
 	if pl.t.Time.IsZero() || !pl.done.Contains(pl.past.Base) {
 		return false

@@ -13,16 +13,16 @@ import (
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
-// Cutoff is the oldest backup that is retained. The zero value is none, and prunes nothing.
+// Cutoff is the oldest backup that is retained. The zero value means none, and prunes nothing.
 type Cutoff struct {
 	Backup string
 	At     time.Time
 	Set    gtid.Set
 }
 
-// Prunable are the files that no retained backup needs (I27): all that they hold of the history is in the oldest retained backup, and what
-// they hold that was lost was committed before it was made. Files that name what a backup needs are kept, even if they hold nothing, and so is the
-// beginning of a log of which anything is.
+// Prunable are the files that no retained backup needs (I27): the oldest retained backup has all that they hold of the history, and any lost
+// transactions in them were committed before it was made. Files that name what a backup needs are kept, even if they hold nothing, and so is
+// the beginning of a log if any other part of it is.
 func Prunable(l Listing, c Cutoff) []Log {
 	if c.Set.IsEmpty() {
 		return nil // the safe answer: without a backup everything may be needed
@@ -40,10 +40,10 @@ func Prunable(l Listing, c Cutoff) []Log {
 		case !beyond.Subtract(p.Lost).IsEmpty():
 			// I27: it belongs to the history, and the backup does not hold it.
 		case !c.Set.Contains(p.epoch(log.Epoch).within(log.Previous)):
-			// What was before it is needed; so is that it was.
+			// What was before it is needed, and so is the record that it existed.
 		case !log.Last().Before(c.At):
 		case last && log.Epoch == newest:
-			// The archiver goes on from it.
+			// The archiver continues from it.
 		default:
 			out = append(out, log)
 		}
@@ -51,8 +51,8 @@ func Prunable(l Listing, c Cutoff) []Log {
 	return withoutBeginnings(l.Logs, out)
 }
 
-// withoutBeginnings takes the first segments out of what is to go, of logs that have another one that stays (I27): the format description is in
-// the first alone, and without it nobody can read the others.
+// withoutBeginnings keeps the first segment of each log that keeps another segment (I27): only the first one has the format description, and
+// without that the others cannot be read.
 func withoutBeginnings(all, gone []Log) []Log {
 	goes, needed := map[string]bool{}, map[string]bool{}
 	for _, log := range gone {
@@ -67,7 +67,7 @@ func withoutBeginnings(all, gone []Log) []Log {
 	return slices.DeleteFunc(gone, func(log Log) bool { return log.From == 0 && needed[whole(log)] })
 }
 
-// NextPruned is what the archive need not have once what is before a cutoff was removed, or was never archived.
+// NextPruned is what the archive need not have once everything before a cutoff is removed, or was never archived.
 func NextPruned(l Listing, c Cutoff) Pruned {
 	p := History(l)
 	s := l.prunedSet().Union(c.Set)
@@ -75,7 +75,7 @@ func NextPruned(l Listing, c Cutoff) Pruned {
 	if n := len(p.Epochs); n > 0 {
 		newest := &p.Epochs[n-1]
 		out.Epoch = newest.Epoch.Epoch
-		// A backup of before a failover may hold what that lost, which is before nothing.
+		// A backup from before a failover may hold transactions that the failover lost: they do not belong to the history.
 		if knows, says := newest.knows(); says {
 			s = s.Intersect(knows.Union(newest.previous).Union(newest.Archived))
 		}
@@ -84,7 +84,7 @@ func NextPruned(l Listing, c Cutoff) Pruned {
 	return out
 }
 
-// PutPruned replaces what the archive need not have.
+// PutPruned replaces the object that says what the archive need not have.
 func (a *Archive) PutPruned(ctx context.Context, p Pruned) error {
 	if err := p.check(); err != nil {
 		return err
@@ -92,8 +92,8 @@ func (a *Archive) PutPruned(ctx context.Context, p Pruned) error {
 	return a.putSmall(ctx, prunedKey, p, false)
 }
 
-// Prune removes what no retained backup needs, and what sealed logs replaced. It returns how many files went. Credentials that may not
-// delete are bucket.NoDeleteRight, and no harm.
+// Prune removes files that no retained backup needs, and segments that sealed logs replaced. It returns how many files it removed. If the
+// credentials may not delete, the error is bucket.NoDeleteRight, which does no harm.
 func (a *Archive) Prune(ctx context.Context, l Listing, c Cutoff) (removed int, err error) {
 	remove := func(logs []Log) error {
 		for _, log := range logs {
@@ -111,7 +111,7 @@ func (a *Archive) Prune(ctx context.Context, l Listing, c Cutoff) (removed int, 
 	if len(old) == 0 {
 		return removed, nil
 	}
-	// First: without it, what is removed would pass for a gap.
+	// This comes first: without it, what is removed would look like a gap.
 	if err := a.PutPruned(ctx, NextPruned(l, c)); err != nil {
 		return removed, err
 	}
@@ -121,7 +121,7 @@ func (a *Archive) Prune(ctx context.Context, l Listing, c Cutoff) (removed int, 
 	return removed, a.pruneEpochs(ctx, l, old)
 }
 
-// pruneEpochs removes epochs before the oldest that has a file left: they say nothing about any.
+// pruneEpochs removes epochs before the oldest one that still has a file: they say nothing about any file.
 func (a *Archive) pruneEpochs(ctx context.Context, l Listing, gone []Log) error {
 	away := map[string]bool{}
 	for _, log := range gone {
@@ -146,7 +146,7 @@ func (a *Archive) pruneEpochs(ctx context.Context, l Listing, gone []Log) error 
 	return nil
 }
 
-// Sweep removes data that no manifest names and that is older than before: what killed uploads left. before must be earlier than the
+// Sweep removes data that no manifest names and that is older than before: killed uploads leave it. before must be earlier than the
 // beginning of any upload that may still run.
 func (a *Archive) Sweep(ctx context.Context, before time.Time) (int, error) {
 	f, err := a.find(ctx)
@@ -161,7 +161,7 @@ func (a *Archive) Sweep(ctx context.Context, before time.Time) (int, error) {
 	for _, log := range logs {
 		named[path.Join(log.folder(), log.Object.Key)] = true
 	}
-	blind := map[string]bool{} // folders of which I cannot say what belongs to them: the safe answer is to leave all of it
+	blind := map[string]bool{} // folders with an unreadable manifest: it is not known what belongs to them, so all of it stays
 	for _, u := range bad {
 		blind[path.Dir(u.Key)] = true
 	}
@@ -186,7 +186,7 @@ func (a *Archive) Sweep(ctx context.Context, before time.Time) (int, error) {
 	return swept + uploads, err
 }
 
-// manifestOf is the key of the manifest that would name data.
+// manifestOf is the key of the manifest that would name the data with the given key.
 func manifestOf(key string) (string, bool) {
 	i := strings.LastIndexByte(key, '-')
 	if i < 0 || len(key)-i-1 != 16 {

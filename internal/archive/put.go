@@ -17,7 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/internal/bucket"
 )
 
-// Recipients are those that files are encrypted to; the zero value leaves them in the clear.
+// Recipients are those that files are encrypted to; the zero value leaves files unencrypted.
 type Recipients struct {
 	all          []age.Recipient
 	fingerprints []string
@@ -36,8 +36,8 @@ func ParseRecipients(texts []string) (Recipients, error) {
 	return r, nil
 }
 
-// PutEpoch writes how an epoch began, unless it is there already. An epoch that the archive knows otherwise is not overwritten: what is
-// told first, while it began, is what counts.
+// PutEpoch writes how an epoch began, unless it is there already. It does not overwrite an epoch that the archive knows differently: the
+// first record, from when the epoch began, counts.
 func (a *Archive) PutEpoch(ctx context.Context, e Epoch) error {
 	e.Version, e.PromotedAt = FormatVersion, e.PromotedAt.UTC()
 	if err := e.check(); err != nil {
@@ -79,7 +79,7 @@ type File struct {
 	bytes  int64
 }
 
-// Create begins a file: epoch, site, server, log, where it begins and whether it is sealed are those of the manifest. ctx bounds all of it.
+// Create begins a file with the manifest's epoch, site, server, log, beginning and whether it is sealed. ctx bounds all of it.
 func (a *Archive) Create(ctx context.Context, l LogManifest, r Recipients) (*File, error) {
 	if !siteForm.MatchString(l.Site) || !uuidForm.MatchString(l.ServerUUID) || !logForm.MatchString(l.Log) {
 		return nil, fmt.Errorf("write %.80q of site %.80q: that is no log of a site", l.Log, l.Site)
@@ -104,8 +104,8 @@ func (f *File) Write(p []byte) (int, error) {
 // Bytes is how much plaintext was written.
 func (f *File) Bytes() int64 { return f.bytes }
 
-// Commit makes the file be, by its manifest. Of the manifest given, what says what the file holds is taken. ErrThere means that there is
-// such a file already, by another attempt: list again.
+// Commit completes the file by writing its manifest, with held as its content. ErrThere means that there is such a file already, by
+// another attempt: list again.
 func (f *File) Commit(ctx context.Context, held Content) (Log, error) {
 	object, err := f.stream.Close()
 	if err != nil {
@@ -122,7 +122,7 @@ func (f *File) Commit(ctx context.Context, held Content) (Log, error) {
 	}
 	err = f.a.putSmall(ctx, l.key(), l, true)
 	if bucket.KindOf(err) == bucket.Exists {
-		// By another attempt, or by a try of ours whose answer was lost.
+		// Another attempt wrote it, or a try of ours whose answer was lost.
 		there, readErr := f.a.manifest(ctx, l.key())
 		if readErr != nil {
 			return Log{}, readErr
@@ -146,7 +146,7 @@ func (f *File) Abort() { f.stream.Abort() }
 // ErrThere says that another attempt has written the file.
 var ErrThere = errors.New("the file is in the archive already")
 
-// Remove removes a file. The manifest goes first: from then on it is none, and what a crash leaves is swept.
+// Remove removes a file. The manifest goes first: without it there is no file, and Sweep removes what a crash leaves.
 func (a *Archive) Remove(ctx context.Context, l Log) error {
 	if err := a.b.RemoveObject(ctx, l.key()); err != nil {
 		return err
@@ -157,8 +157,8 @@ func (a *Archive) Remove(ctx context.Context, l Log) error {
 	return a.b.RemoveObject(ctx, path.Join(l.folder(), l.Object.Key))
 }
 
-// RemoveUnreadable removes a manifest of a folder that is damaged, so that the file can be written once more. One of a later version stays, and
-// so does what lies elsewhere.
+// RemoveUnreadable removes a damaged manifest of a folder, so that the file can be written again. A manifest of a later version stays, and so
+// does one in another folder.
 func (a *Archive) RemoveUnreadable(ctx context.Context, folder LogManifest, u Unreadable) error {
 	if bucket.KindOf(u.Err) != bucket.Damaged || path.Dir(u.Key) != folder.folder() {
 		return nil

@@ -11,15 +11,15 @@ import (
 	"github.com/mysql-mfg/mfg/internal/bucket"
 )
 
-// Read reads the plaintext of a file: bytes [From, To) of the binary log. Only io.EOF says that all of it was there and is what was written:
-// what was read before an error must not be used. A segment that is gone because its log was sealed is read from the sealed log.
+// Read reads the plaintext of a file: bytes [From, To) of the binary log. Only io.EOF says that it is complete and is what was written: do not
+// use what was read before an error. If a segment is gone because its log was sealed, Read reads it from the sealed log.
 func (a *Archive) Read(ctx context.Context, l Log, ids bucket.Identities) (io.ReadCloser, error) {
 	r, err := a.open(ctx, l, ids)
 	if l.Sealed || err != nil && !bucket.Missing(err) {
 		return r, err
 	}
 	s := &segment{ctx: ctx, a: a, l: l, ids: ids, now: r}
-	if err != nil { // what is encrypted is looked at already when it is opened
+	if err != nil { // opening an encrypted file reads it already
 		if moved := s.move(); moved != nil {
 			return nil, moved
 		}
@@ -36,8 +36,8 @@ func (a *Archive) open(ctx context.Context, l Log, ids bucket.Identities) (io.Re
 	return a.b.OpenSealed(ctx, bucket.Sealed{Object: o, Plain: l.To - l.From, Encrypted: l.Encrypted, Recipients: l.Recipients}, ids)
 }
 
-// segment reads a segment. The archive goes on while a restore reads it for hours: once the log is sealed, its segments are removed, and the
-// same bytes are in the sealed log.
+// segment reads a segment. The archive continues while a restore reads it for hours: once the log is sealed, its segments are removed, and
+// the same bytes are in the sealed log.
 type segment struct {
 	ctx context.Context //nolint:containedctx // that of the reading, which io.Reader cannot pass
 	a   *Archive
@@ -45,17 +45,17 @@ type segment struct {
 	ids bucket.Identities
 	now io.ReadCloser
 	at  int64 // bytes of the segment that were read
-	// whole is the sealed log, once that is what is read.
+	// whole is the sealed log, once the reading has moved there.
 	whole *Log
 }
 
-// Read takes the sealed log if the segment is gone.
+// Read reads from the sealed log if the segment is gone.
 func (s *segment) Read(p []byte) (int, error) {
 	left := s.l.To - s.l.From - s.at
 	if s.whole != nil && left == 0 {
 		return 0, s.end()
 	}
-	n, err := s.now.Read(p[:min(int64(len(p)), max(left, 1))]) // one byte more than there may be, so that the reader can say that it is the end
+	n, err := s.now.Read(p[:min(int64(len(p)), max(left, 1))]) // at least one byte, so that the reader can report the end
 	s.at += int64(n)
 	switch {
 	case s.whole == nil && bucket.Missing(err):
@@ -72,7 +72,7 @@ func (s *segment) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// move goes on in the sealed log, if there is one that has all of the segment.
+// move continues in the sealed log, if there is one that has all of the segment.
 func (s *segment) move() error {
 	m := s.l.LogManifest
 	m.Sealed, m.From = true, 0
@@ -97,7 +97,7 @@ func (s *segment) move() error {
 	return nil
 }
 
-// end is io.EOF once the sealed log was read to its own end once: its digest is proven there alone.
+// end is io.EOF once the sealed log was read to its own end: only there is its digest proven.
 func (s *segment) end() error {
 	if s.a.isProven(*s.whole) {
 		return io.EOF
@@ -117,7 +117,7 @@ func (a *Archive) isProven(l Log) bool {
 	return a.proven == l.Object
 }
 
-// prove remembers the one that was proven last: the segments of a log are read one after the other.
+// prove remembers the last sealed log that was proven: the segments of a log are read one after the other.
 func (a *Archive) prove(l Log) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

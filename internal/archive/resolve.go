@@ -9,8 +9,8 @@ import (
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
-// Resolve makes an exact route: it reads the files in which the stop may lie. Of a time it makes the GTID of the first transaction that was
-// committed later; the sets of the last step, and Reaches, are exact then.
+// Resolve makes a route exact: it reads the files in which the stop may be. It replaces a time by the GTID of the first transaction that was
+// committed later; then the sets of the last step, and Reaches, are exact.
 func (a *Archive) Resolve(ctx context.Context, r Route, ids bucket.Identities) (Route, error) {
 	if r.Stop == (Stop{}) {
 		return r, nil
@@ -41,7 +41,7 @@ func (a *Archive) Resolve(ctx context.Context, r Route, ids bucket.Identities) (
 	return r, nil
 }
 
-// firstBeyond finds the transaction of a step where it stops, and those to be applied before.
+// firstBeyond finds the transaction at which a step stops, and those to apply before it.
 func (a *Archive) firstBeyond(ctx context.Context, step Step, stop Stop, at gtid.Set, ids bucket.Identities) (before, found gtid.Set, err error) {
 	in, err := a.Read(ctx, step.Log, ids)
 	if err != nil {
@@ -61,12 +61,12 @@ func (a *Archive) firstBeyond(ctx context.Context, step Step, stop Stop, at gtid
 	})
 	closed := in.Close()
 	if err == nil && found.IsEmpty() {
-		err = closed // otherwise the reading ended early, and says so
+		err = closed // otherwise the reading ended early on purpose, and Close reports that as an error
 	}
 	return earlier.sum(), found, err
 }
 
-// cut ends a route in its i-th step: at a transaction that was found, which is part of it if the stop is behind it.
+// cut ends a route in its i-th step at the transaction found, which is part of the route if the stop is after it.
 func cut(r Route, i int, before, found gtid.Set) Route {
 	stop := Stop{GTID: found.String(), After: r.Stop.After}
 	if stop.After {
@@ -79,7 +79,7 @@ func cut(r Route, i int, before, found gtid.Set) Route {
 	out.Reaches = out.Reaches.Union(before)
 	out.Steps = append(out.Steps, r.Steps[:i]...)
 	if before.IsEmpty() {
-		// Nothing of this file is wanted: the route ends with the one before it.
+		// Nothing in this file is wanted: the route ends with the file before it.
 		out.Stop = Stop{}
 		return out
 	}

@@ -4,17 +4,17 @@ package archive
 
 import "github.com/mysql-mfg/mfg/internal/gtid"
 
-// ServerLog is a log that a server has, with what it had executed before.
+// ServerLog is a log of a server, with what the server had executed before it.
 type ServerLog struct {
 	Name     string
 	Previous gtid.Set
 }
 
-// Covered is what need not be archived any more: what the archive holds of the history, and what is before it.
+// Covered is what need not be archived any more: what the archive holds of the history, and what was before the archive.
 func Covered(p Past) gtid.Set { return p.Archived.Union(p.Base) }
 
-// Resume is the index of the first of a server's logs that holds anything that is not covered, and of the last one otherwise: that is where
-// archiving begins in a new epoch. Files overlap then, and nothing is left out. A log ends where the next one begins.
+// Resume is the index of the first of a server's logs that holds anything that is not covered, else of the last one: archiving begins
+// there in a new epoch. So files overlap, and nothing is left out. A log ends where the next one begins.
 func Resume(logs []ServerLog, covered gtid.Set) int {
 	for i := 0; i+1 < len(logs); i++ {
 		if !covered.Contains(logs[i+1].Previous.Subtract(logs[i].Previous)) {
@@ -26,15 +26,15 @@ func Resume(logs []ServerLog, covered gtid.Set) int {
 
 // Held says how far a log is archived in the folder of one epoch and server.
 type Held struct {
-	// To is where the segments that lie one behind the other end; 0 if there are none. Sealed is true if the log is there whole.
+	// To is where the unbroken row of segments ends; 0 if there are none. Sealed is true if the whole log is there.
 	To     int64
 	Sealed bool
-	// Previous, Set and Checksums are those of the files from the beginning: what a file that goes on from To is told.
+	// Previous, Set and Checksums are those of the files from the beginning: a file that continues from To needs them.
 	Previous, Set gtid.Set
 	Checksums     bool
 }
 
-// HeldOf finds what a folder has of a log.
+// HeldOf finds how much of a log a folder holds.
 func HeldOf(l Listing, folder LogManifest, log string) Held {
 	var h Held
 	for _, f := range l.Logs { // sorted

@@ -17,10 +17,10 @@ import (
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
-// Magic is what a binary log begins with.
+// Magic is the beginning of a binary log.
 const Magic = "\xfebin"
 
-// Content is what a file holds, as its manifest tells.
+// Content is what a file holds, as its manifest says.
 type Content struct {
 	// Set are the transactions in it, Previous what was executed before it.
 	Set, Previous gtid.Set
@@ -33,10 +33,10 @@ type Content struct {
 
 // Transaction is one of a binary log.
 type Transaction struct {
-	// GTID is empty if it has none; ID is the same as a set.
+	// GTID is empty if it has none; ID is the same GTID as a set.
 	GTID string
 	ID   gtid.Set
-	// Committed is when it was committed first, on the server that did, in microseconds.
+	// Committed is when it was first committed, by the clock of that server, in microseconds.
 	Committed time.Time
 	// From and To are its bytes in the log; To is 0 if the event does not say.
 	From, To int64
@@ -48,18 +48,18 @@ type Header struct {
 	Type replication.EventType
 	// Bytes is its length with header and checksum.
 	Bytes int64
-	// End is the position behind it as the server wrote it; 0 of an event that is not in the log.
+	// End is the position after it as the server wrote it; 0 for an event that is not in the log.
 	End   uint32
 	Flags uint16
 }
 
-// HeaderBytes is how long a header is.
+// HeaderBytes is the length of a header.
 const HeaderBytes = replication.EventHeaderSize
 
-// checksumBytes is what ends an event of a log with checksums.
+// checksumBytes is the length of the checksum at the end of an event, in a log with checksums.
 const checksumBytes = 4
 
-// bodyMax bounds the events that are looked into: sets of GTIDs are the longest.
+// bodyMax bounds the events that are parsed: sets of GTIDs are the longest.
 const bodyMax = 16 << 20
 
 var errEvent = errors.New("the binary log holds an event that cannot be read")
@@ -79,7 +79,7 @@ func ParseHeader(raw []byte) (Header, error) {
 	return h, nil
 }
 
-// Telling is true for events that say where transactions begin and what was before: the others need not be looked into.
+// Telling is true for events that say where transactions begin and what was before: the others need not be parsed.
 func (h Header) Telling() bool {
 	switch h.Type { //nolint:exhaustive // all others hold data
 	case replication.FORMAT_DESCRIPTION_EVENT, replication.PREVIOUS_GTIDS_EVENT, replication.GTID_EVENT, replication.ANONYMOUS_GTID_EVENT,
@@ -104,7 +104,7 @@ func body(event []byte, checksums bool) []byte {
 	return event[HeaderBytes:max(HeaderBytes, end)]
 }
 
-// decodeEvent guards against what makes the library panic, and keeps its words, which may quote data, to itself.
+// decodeEvent guards against events that make the library panic, and does not return its errors, which may quote data.
 func decodeEvent(e replication.Event, data []byte) (err error) {
 	defer func() {
 		if recover() != nil {
@@ -117,7 +117,7 @@ func decodeEvent(e replication.Event, data []byte) (err error) {
 	return nil
 }
 
-// ParseTransaction reads the event that begins a transaction, a whole event that lies at a position of its log.
+// ParseTransaction reads the event that begins a transaction: a whole event, at the given position of its log.
 func ParseTransaction(event []byte, at int64, checksums bool) (Transaction, error) {
 	h, err := ParseHeader(event)
 	if err != nil {
@@ -150,7 +150,7 @@ func ParseTransaction(event []byte, at int64, checksums bool) (Transaction, erro
 	return t, nil
 }
 
-// ParsePrevious reads the event with the set that was executed before a log.
+// ParsePrevious reads the event with the set of what was executed before a log.
 func ParsePrevious(event []byte, checksums bool) (gtid.Set, error) {
 	e := &replication.PreviousGTIDsEvent{}
 	if err := decodeEvent(e, body(event, checksums)); err != nil {
@@ -163,7 +163,7 @@ func ParsePrevious(event []byte, checksums bool) (gtid.Set, error) {
 	return s, nil
 }
 
-// tally gathers many single GTIDs: runs of one sequence at a time, so that it costs little however many there are.
+// tally gathers many single GTIDs, as runs of one sequence at a time, so that it costs little however many there are.
 type tally struct {
 	set  gtid.Set
 	runs []string
@@ -198,7 +198,7 @@ func (t *tally) end() {
 }
 
 func (t *tally) flush() {
-	if s, err := gtid.Parse(strings.Join(t.runs, ",")); err == nil { // made of GTIDs that were read
+	if s, err := gtid.Parse(strings.Join(t.runs, ",")); err == nil { // always: the runs are made of parsed GTIDs
 		t.set = t.set.Union(s)
 	}
 	t.runs = slices.Delete(t.runs, 0, len(t.runs))
@@ -210,19 +210,19 @@ func (t *tally) sum() gtid.Set {
 	return t.set
 }
 
-// Counter makes a Content of the events of one file.
+// Counter makes a Content from the events of one file.
 type Counter struct {
 	content Content
 	tally   tally
 	open    int64
 }
 
-// NewCounter begins a file before which a set was executed. A log's own event tells it instead.
+// NewCounter begins a file with the set that was executed before it. The event in a log that has one replaces that set.
 func NewCounter(previous gtid.Set, checksums bool) *Counter {
 	return &Counter{content: Content{Previous: previous, Checksums: checksums}}
 }
 
-// Add takes a telling event as it lies in the log at a position.
+// Add takes a telling event, as it is in the log at the given position.
 func (c *Counter) Add(event []byte, at int64) error {
 	h, err := ParseHeader(event)
 	if err != nil {
@@ -258,7 +258,7 @@ func (c *Counter) transaction(t Transaction) {
 	c.content.LastCommit = max(c.content.LastCommit, us)
 }
 
-// Content is what was added.
+// Content is the content of all events that were added.
 func (c *Counter) Content() Content {
 	c.content.Set = c.tally.sum()
 	return c.content
@@ -296,7 +296,7 @@ func Transactions(r io.Reader, l Log, do func(Transaction) error) error {
 	}
 }
 
-// scan is where Transactions is.
+// scan is the state of Transactions.
 type scan struct {
 	at        int64
 	checksums bool
@@ -322,7 +322,7 @@ func (s *scan) take(event []byte, h Header) error {
 // ErrDone ends Transactions.
 var ErrDone = errors.New("that is all that was wanted")
 
-// nextEvent reads one event; of one that tells nothing the header alone.
+// nextEvent reads one event, but only the header of one that is not telling.
 func nextEvent(in *bufio.Reader) ([]byte, Header, error) {
 	head := make([]byte, HeaderBytes)
 	if _, err := io.ReadFull(in, head); err != nil {
@@ -350,8 +350,8 @@ func noEOF(err error) error {
 	return err
 }
 
-// Checksums is true if the events that come have checksums.
+// Checksums is true if the next events have checksums.
 func (c *Counter) Checksums() bool { return c.content.Checksums }
 
-// Open is where the transaction ends that was begun last; 0 if there is none, or it does not say.
+// Open is where the last transaction ends that began; 0 if there is none, or its event does not say.
 func (c *Counter) Open() int64 { return c.open }

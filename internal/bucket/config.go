@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// Config says where backups are and of which group. Exactly one of S3, GCS, Azure and Folder is set. It holds no secret: credentials
-// are files, so that it can be passed on in an argument.
+// Config says where the backups are, and which group they belong to. Exactly one of S3, GCS, Azure and Folder is set. It holds no secret:
+// credentials are files, so that it can be passed on in an argument.
 type Config struct {
 	S3     *S3    `json:"s3,omitempty"`
 	GCS    *GCS   `json:"gcs,omitempty"`
 	Azure  *Azure `json:"azure,omitempty"`
 	Folder string `json:"folder,omitempty"`
-	// Prefix is put before all keys; without a slash at its ends.
+	// Prefix comes before all keys; it neither begins nor ends with a slash.
 	Prefix string `json:"prefix,omitempty"`
 
 	Namespace string `json:"namespace"`
@@ -25,11 +25,11 @@ type Config struct {
 
 	// CredentialsDir is where the Secret with the credentials is mounted, with the keys of api/v1alpha1/names_backup.go.
 	CredentialsDir string `json:"credentialsDir,omitempty"`
-	// CAFile has the certificates that the server's is checked against. Empty: those of the system.
+	// CAFile has the certificate authorities to check the server's certificate with. Empty: those of the system.
 	CAFile string `json:"caFile,omitempty"`
 }
 
-// S3 is a bucket that is reached by the protocol of Amazon S3.
+// S3 is a bucket that speaks the protocol of Amazon S3.
 type S3 struct {
 	Bucket   string `json:"bucket"`
 	Region   string `json:"region"`

@@ -19,7 +19,7 @@ import (
 
 const manifestName = "manifest.json"
 
-// PartKeyring is the name of the part with a keyring. It is written into encrypted backups alone.
+// PartKeyring is the name of the part with a keyring. Only encrypted backups have it.
 const PartKeyring = "keyring"
 
 // NewBackup says which backup is made.
@@ -28,7 +28,7 @@ type NewBackup struct {
 	Name string
 	// UID is that of the group.
 	UID string
-	// Recipients are the age recipients; none leaves the backup in the clear.
+	// Recipients are the age recipients; without any the backup is not encrypted.
 	Recipients []string
 	// Now is when it is made.
 	Now time.Time
@@ -45,11 +45,11 @@ type Writer struct {
 	open         *PartWriter
 	stored       atomic.Int64
 	objectBytes  int64
-	// told is true from when the manifest was given to the storage, until it is known that it did not take it.
+	// told is true from when the manifest goes to the storage, until it is known that the storage did not take it.
 	told bool
 }
 
-// objectBytes is the size at which a part goes on in another object, which is far below what any storage refuses.
+// objectBytes is the size at which a part continues in another object; it is far below what any storage refuses.
 const objectBytes = 1 << 30
 
 // Create begins a backup. The place must be the group's, and no backup of the name may be there.
@@ -80,7 +80,7 @@ func (b *Bucket) Create(ctx context.Context, n NewBackup) (*Writer, error) {
 	return w, nil
 }
 
-// Stored is how many bytes the storage was given so far. It may be called from any goroutine.
+// Stored is how many bytes have gone to the storage so far. It may be called from any goroutine.
 func (w *Writer) Stored() int64 { return w.stored.Load() }
 
 // Part begins a part. It ends with its Close, or with its Abort; ctx bounds all of it.
@@ -93,7 +93,7 @@ func (w *Writer) Part(ctx context.Context, name string) (*PartWriter, error) {
 	case slices.ContainsFunc(w.parts, func(p Part) bool { return p.Name == name }):
 		return nil, fmt.Errorf("part %s: it is there already", name)
 	case name == PartKeyring && len(w.recipients) == 0:
-		// The safe answer: a keyring in the clear would open the data of a site to everybody who reads the bucket.
+		// The safe answer: an unencrypted keyring would open the data of a site to anyone who reads the bucket.
 		return nil, errors.New("part keyring: a keyring is written into encrypted backups alone: set encryption.recipients")
 	}
 	p := &PartWriter{w: w, part: Part{Name: name}}
@@ -107,7 +107,7 @@ func (w *Writer) Part(ctx context.Context, name string) (*PartWriter, error) {
 	return p, nil
 }
 
-// Commit makes the backup be, by its manifest. What the writer knows itself is filled in.
+// Commit completes the backup by writing its manifest. It fills in what the writer knows itself.
 func (w *Writer) Commit(ctx context.Context, m Manifest) (*Manifest, error) {
 	if w.open != nil {
 		return nil, fmt.Errorf("commit backup %s: part %s has not ended", w.name, w.open.part.Name)
@@ -135,20 +135,20 @@ func (w *Writer) Commit(ctx context.Context, m Manifest) (*Manifest, error) {
 		w.told = !refused(KindOf(err))
 		return nil, err
 	}
-	// It may be there by a try of ours whose answer was lost, or by another attempt.
+	// The manifest there may be from a try of ours whose answer was lost, or from another attempt.
 	read, err := w.b.manifest(ctx, w.name)
 	if err != nil {
 		return nil, err
 	}
 	if !strings.HasPrefix(read.Parts[0].Objects[0].Key, w.attempt+"/") {
-		w.told = false // what is named there is the other's
+		w.told = false // that manifest names the objects of the other attempt
 		return nil, &Error{Kind: Exists, Op: "commit", Key: w.name, Detail: "another attempt was completed first"}
 	}
 	return read, nil
 }
 
-// whole is an error unless everything that was stored is there still (I23): a sweep that takes the attempt for a dead one, a rule of the bucket or a
-// person may have removed some of it since.
+// whole returns an error unless everything that was stored is still there (I23): a sweep that takes the attempt for a dead one, a rule of the
+// bucket or a person may have removed some of it since.
 func (w *Writer) whole(ctx context.Context) error {
 	err := w.b.check(ctx, w.name, w.parts)
 	if KindOf(err) == Damaged {
@@ -157,13 +157,13 @@ func (w *Writer) whole(ctx context.Context) error {
 	return err
 }
 
-// refused kinds say that the storage did not take what it was given. After the others it may have taken it, or take it yet.
+// refused is true for kinds that mean that the storage did not take an object. After any other kind it may have taken it, or may yet.
 func refused(k Kind) bool {
 	return k == AccessDenied || k == NoSuchBucket || k == UntrustedTLS || k == Full || k == ClockSkew
 }
 
-// Abort removes what the attempt has stored, as far as that is allowed. Sweep removes the rest. After a Commit that succeeded, or of which nobody
-// knows whether it did, it removes nothing (I23): a manifest that stands would name what is gone.
+// Abort removes what the attempt has stored, as far as that is allowed. Sweep removes the rest. After a Commit that succeeded, or whose outcome is
+// not known, it removes nothing (I23): otherwise an existing manifest could name objects that are gone.
 func (w *Writer) Abort(ctx context.Context) error {
 	if w.open != nil {
 		w.open.Abort()

@@ -15,7 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Bounds of the envelope, of memory above all.
+// Bounds of the envelope, above all of its memory.
 const (
 	recipientsMax = 16
 	identitiesMax = 16
@@ -25,7 +25,7 @@ const (
 	window    = 8 << 20
 )
 
-// Fingerprint of a recipient: half a SHA-256 of its text, in hexadecimal. A recipient is public; this is only short.
+// Fingerprint is half a SHA-256 of a recipient's text, in hexadecimal. A recipient is public; its fingerprint is only shorter.
 func Fingerprint(recipient string) string {
 	sum := sha256.Sum256([]byte(recipient))
 	return hex.EncodeToString(sum[:16])
@@ -49,7 +49,7 @@ type Identities struct {
 	fingerprints []string
 }
 
-// ParseIdentities reads what age-keygen wrote. Errors show nothing of it.
+// ParseIdentities reads what age-keygen wrote. Its errors quote nothing of it.
 func ParseIdentities(r io.Reader) (Identities, error) {
 	all, err := age.ParseIdentities(io.LimitReader(r, identityMax))
 	if err != nil || len(all) > identitiesMax {
@@ -70,7 +70,7 @@ func ParseIdentities(r io.Reader) (Identities, error) {
 // String keeps identities out of texts.
 func (Identities) String() string { return "[redacted]" }
 
-// GoString does so with %#v.
+// GoString keeps them out of %#v.
 func (Identities) GoString() string { return "[redacted]" }
 
 // open is true if one of them is among the recipients of a backup.

@@ -19,7 +19,7 @@ import (
 	"gocloud.dev/gcerrors"
 )
 
-// Kind is what went wrong, in the words that reasons are made of.
+// Kind says what went wrong, in a word that serves as a reason.
 type Kind string
 
 // What can go wrong.
@@ -32,19 +32,19 @@ const (
 	Unreachable   Kind = "StorageUnreachable"
 	NotFound      Kind = "NotFound"
 	NoDeleteRight Kind = "NoDeleteRight"
-	// Exists: something is there already that is never overwritten.
+	// Exists: the object exists already, and is never overwritten.
 	Exists Kind = "AlreadyExists"
 	// Foreign: another group writes to this place.
 	Foreign Kind = "ForeignOwner"
-	// Damaged: what was read is not what was written.
+	// Damaged: the content that was read is not what was written.
 	Damaged Kind = "DamagedBackup"
 	// TooNew: the backup was written by a newer version.
 	TooNew Kind = "TooNew"
 	// WrongIdentity: none of the identities opens the backup.
 	WrongIdentity Kind = "WrongIdentity"
-	// Interrupted: whoever asked for it ended it, or its time was over.
+	// Interrupted: the caller ended it, or its time was over.
 	Interrupted Kind = "Interrupted"
-	// Other is what has no word of its own; its detail says what it was.
+	// Other: an error without a kind of its own; its detail says what it was.
 	Other Kind = "StorageError"
 )
 
@@ -69,7 +69,7 @@ var remedies = map[Kind]string{
 // Remedy says what to do about it.
 func (k Kind) Remedy() string { return remedies[k] }
 
-// Error is what an operation on the storage came to. It holds no credential.
+// Error is the error of an operation on the storage. It holds no credential.
 type Error struct {
 	Kind Kind
 	// Op and Key are what was done, and to which object; Key may be empty.
@@ -82,7 +82,7 @@ type Error struct {
 	missing bool
 }
 
-// Missing is true for what a manifest names and the storage does not have: it is damage, unless somebody has removed it for a reason since.
+// Missing is true if a manifest names an object that the storage does not have: that is damage, unless it was removed for a reason since.
 func Missing(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.missing
@@ -102,7 +102,7 @@ func (e *Error) Error() string {
 	return text + ": " + e.Kind.Remedy()
 }
 
-// Unwrap gives the error of the context alone: those of libraries may hold more than may be shown.
+// Unwrap returns only the error of the context: errors of libraries may hold more than may be shown.
 func (e *Error) Unwrap() error { return e.ended }
 
 // KindOf is the kind of an error of this package, and empty for others.
@@ -114,10 +114,10 @@ func KindOf(err error) Kind {
 	return ""
 }
 
-// passing kinds may be gone at the next try.
+// passing is true for kinds that may be gone at the next try.
 func passing(k Kind) bool { return k == Unreachable }
 
-// codes are those of S3 and of what speaks like it, and of Azure.
+// codes are the error codes of S3, of servers with its protocol, and of Azure.
 var codes = map[string]Kind{
 	"AccessDenied": AccessDenied, "Forbidden": AccessDenied, "InvalidAccessKeyId": AccessDenied, "SignatureDoesNotMatch": AccessDenied,
 	"ExpiredToken": AccessDenied, "XAdminUserNotFound": AccessDenied, "InvalidToken": AccessDenied, "AllAccessDisabled": AccessDenied, "AccountProblem": AccessDenied,
@@ -232,7 +232,7 @@ func answerOf(err error) (int, string) {
 	return cloudAnswer(err)
 }
 
-// say is one line of what a library says, without what must not be shown.
+// say returns one line of a library's error, without anything secret.
 func (b *Bucket) say(err error) string {
 	text := err.Error()
 	var api smithy.APIError

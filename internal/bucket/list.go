@@ -32,8 +32,8 @@ type Entry struct {
 	Err      error
 }
 
-// List lists the backups of the group from their manifests, the newest first. One that cannot be read is listed with the reason and
-// comes last. What has no manifest is no backup.
+// List lists the backups of the group from their manifests, the newest first. A backup whose manifest cannot be read comes last, with the
+// reason. A folder without a manifest is no backup.
 func (b *Bucket) List(ctx context.Context) ([]Entry, error) {
 	names, err := b.names(ctx)
 	if err != nil {
@@ -126,7 +126,7 @@ func (b *Bucket) each(ctx context.Context, options *blob.ListOptions, do func(*b
 	}
 }
 
-// Delete removes a backup. The manifest goes first: from then on it is none, and what a crash leaves is swept.
+// Delete removes a backup. The manifest goes first: without it there is no backup, and Sweep removes what a crash leaves.
 func (b *Bucket) Delete(ctx context.Context, name string) error {
 	if !nameForm.MatchString(name) {
 		return &Error{Kind: NotFound, Op: "remove", Detail: "that is no name of a backup"}
@@ -137,7 +137,7 @@ func (b *Bucket) Delete(ctx context.Context, name string) error {
 	return b.removeAll(ctx, b.key("backups", name)+"/")
 }
 
-// removeAll removes every object below a prefix, and what is on its way there.
+// removeAll removes every object below a prefix, and unfinished uploads to there.
 func (b *Bucket) removeAll(ctx context.Context, prefix string) error {
 	err := b.each(ctx, &blob.ListOptions{Prefix: prefix}, func(o *blob.ListObject) error { return b.remove(ctx, o.Key) })
 	if err != nil {
@@ -152,12 +152,12 @@ func (b *Bucket) removeAll(ctx context.Context, prefix string) error {
 type Swept struct {
 	Objects int
 	Bytes   int64
-	// Uploads are those that were begun and never ended.
+	// Uploads counts those that began and never ended.
 	Uploads int
 }
 
-// Sweep removes what no manifest names and what is older than before: what killed attempts left. before must be earlier than the
-// beginning of the oldest attempt that may still run.
+// Sweep removes objects that no manifest names and that are older than before: killed attempts leave them. before must be earlier than
+// the beginning of the oldest attempt that may still run.
 func (b *Bucket) Sweep(ctx context.Context, before time.Time) (Swept, error) {
 	var s Swept
 	names, err := b.names(ctx)
@@ -185,7 +185,7 @@ func (b *Bucket) sweepBackup(ctx context.Context, name string, before time.Time,
 	if err != nil || len(old) == 0 {
 		return err
 	}
-	// Read after the listing: a backup that was completed in between names its objects.
+	// The manifest is read after the listing: a backup that was completed in between names its objects.
 	named := map[string]bool{folder + manifestName: true}
 	m, err := b.manifest(ctx, name)
 	switch {
@@ -213,8 +213,8 @@ func (b *Bucket) sweepBackup(ctx context.Context, name string, before time.Time,
 	return nil
 }
 
-// forget has an S3 storage forget the uploads below a prefix that were begun before; the zero time means all. The others forget them
-// after a week, or have none.
+// forget makes an S3 storage forget the uploads below a prefix that began earlier than before; the zero time means all. Other storages
+// forget them after a week, or have none.
 func (b *Bucket) forget(ctx context.Context, prefix string, before time.Time) (int, error) {
 	if b.s3 == nil {
 		return 0, nil
@@ -252,7 +252,7 @@ func (b *Bucket) forget(ctx context.Context, prefix string, before time.Time) (i
 	return count, nil
 }
 
-// tidy removes empty folders of a volume, from the bottom up. One that is not empty stays.
+// tidy removes empty folders of a volume, from the bottom up. A folder that is not empty stays.
 func (b *Bucket) tidy(prefix string) {
 	if b.config.Folder == "" {
 		return

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// ManifestVersion is what this version writes; it reads this and all before it.
+// ManifestVersion is the version that this program writes; it reads this one and all earlier ones.
 const ManifestVersion = 1
 
-// Bounds of a manifest. What is beyond them was not written by us.
+// Bounds of a manifest. We never write anything beyond them.
 const (
 	manifestMax = 8 << 20
 	partsMax    = 16
@@ -34,7 +34,7 @@ const (
 	Physical = "Physical"
 )
 
-// Manifest says what a backup is and of which objects it consists. It is in the clear, and holds nothing of the data.
+// Manifest says what a backup is and which objects it consists of. It is not encrypted, and holds nothing of the data.
 type Manifest struct {
 	Version   int    `json:"version"`
 	Name      string `json:"name"`
@@ -56,7 +56,7 @@ type Manifest struct {
 	GTIDExecuted string `json:"gtidExecuted"`
 	// DataEncrypted is true if the site's data was encrypted at rest.
 	DataEncrypted bool `json:"dataEncrypted,omitempty"`
-	// VolumeBytes is how much room the restored data needs, as far as it is known.
+	// VolumeBytes is how much room the restored data needs, as far as that is known.
 	VolumeBytes int64 `json:"volumeBytes,omitempty"`
 
 	StartedAt  time.Time `json:"startedAt"`
@@ -110,7 +110,7 @@ var (
 	fingerprintForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
 )
 
-// errTooNew is what a manifest of a later version comes to.
+// errTooNew is the error for a manifest of a later version.
 var errTooNew = errors.New("the manifest is of a later version")
 
 // ParseManifest reads a manifest strictly: unknown fields, bounds, and keys that lead elsewhere are errors.

@@ -13,13 +13,13 @@ import (
 	"gocloud.dev/blob"
 )
 
-// Buffers of one upload: a stream is never held, only the pieces that are on their way.
+// Buffers of one upload: memory never holds a whole stream, only the pieces that are on their way.
 const (
 	pieceBytes  = 16 << 20
 	pieceUpload = 2
 )
 
-// upload is one object that is being written. What is not closed does not come to be.
+// upload is one object that is being written. Without a commit there is no object.
 type upload struct {
 	b      *Bucket
 	key    string
@@ -61,7 +61,7 @@ func (u *upload) Write(p []byte) (int, error) {
 	return n, u.b.failIn(u.ctx, "write", u.key, err)
 }
 
-// commit makes the object be. On a volume it is on the disk first: a manifest must not outlive the data that it names.
+// commit completes the object. On a volume it first syncs to disk: a manifest must not outlive the data that it names.
 func (u *upload) commit() error {
 	defer u.cancel()
 	if u.file != nil {
@@ -80,22 +80,22 @@ func (u *upload) commit() error {
 	return nil
 }
 
-// abort gives the object up, and has the storage forget what it has of it. The library cannot do so once its context has ended, and the
-// key is that of one attempt alone.
+// abort gives the object up, and makes the storage forget what it has of it. The library cannot do that once its context has ended, and
+// only this attempt uses the key.
 func (u *upload) abort() {
 	u.cancel()
-	_ = u.w.Close() // it fails, as it is meant to: the context has ended
+	_ = u.w.Close() // it has to fail: the context has ended
 	u.forget()
 }
 
-// forget has the storage forget an upload that failed. A piece that is still being stored there can bring it back: Sweep does the rest.
+// forget makes the storage forget an upload that failed. A piece that is still on its way can bring it back: Sweep does the rest.
 func (u *upload) forget() {
 	if u.b.s3 == nil || u.once {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), u.b.patience.AbortTimeout)
 	defer cancel()
-	_, _ = u.b.forget(ctx, u.key, time.Time{}) // Sweep does what fails here
+	_, _ = u.b.forget(ctx, u.key, time.Time{}) // if this fails, Sweep does it later
 }
 
 func syncFolder(path string) error {
@@ -136,7 +136,7 @@ func (b *Bucket) get(ctx context.Context, key string, most int64) ([]byte, error
 	return body, err
 }
 
-// remove removes objects; what is gone already is no error.
+// remove removes an object; one that is gone already is no error.
 func (b *Bucket) remove(ctx context.Context, key string) error {
 	err := b.call(ctx, "remove", key, func(ctx context.Context) error { return b.objects.Delete(ctx, key) })
 	switch KindOf(err) { //nolint:exhaustive // the others stay as they are

@@ -34,7 +34,7 @@ type Bucket struct {
 // Open opens the place that the configuration names. It asks the storage nothing: Probe does.
 func Open(ctx context.Context, c Config) (*Bucket, error) { return OpenWith(ctx, c, Patience{}) }
 
-// OpenWith is Open with other pauses while the storage is away.
+// OpenWith is Open with other pauses while the storage is unreachable.
 func OpenWith(ctx context.Context, c Config, p Patience) (*Bucket, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("open the storage for backups: %w", err)
@@ -57,7 +57,7 @@ func OpenWith(ctx context.Context, c Config, p Patience) (*Bucket, error) {
 	return b, nil
 }
 
-// openFolder opens a volume, which must be mounted: a folder that is missing is not made.
+// openFolder opens a volume, which must be mounted: it does not make a missing folder.
 func (b *Bucket) openFolder() error {
 	info, err := os.Stat(b.config.Folder)
 	switch {
@@ -72,13 +72,13 @@ func (b *Bucket) openFolder() error {
 	return err
 }
 
-// Close lets go of the storage.
+// Close closes the connection to the storage.
 func (b *Bucket) Close() error { return b.fail("close", "", b.objects.Close()) }
 
 // Location names the place for people.
 func (b *Bucket) Location() string { return b.config.Location() }
 
-// Probe asks the storage for one page of the group's folder: whether it is there, trusted, and lets us in.
+// Probe asks the storage for one page of the group's folder: that shows whether the storage is there, is trusted and lets us in.
 func (b *Bucket) Probe(ctx context.Context) error {
 	return b.call(ctx, "list", b.config.root(), func(ctx context.Context) error {
 		_, _, err := b.objects.ListPage(ctx, blob.FirstPageToken, 1, &blob.ListOptions{Prefix: b.config.root() + "/"})
@@ -91,7 +91,7 @@ func (b *Bucket) key(parts ...string) string {
 	return path.Join(append([]string{b.config.root()}, parts...)...)
 }
 
-// call does one small operation, again with growing pauses while what fails may pass.
+// call does one small operation, and tries again with growing pauses while the failure may pass.
 func (b *Bucket) call(ctx context.Context, op, key string, do func(context.Context) error) error {
 	pause := b.patience.CallPause
 	for try := 1; ; try++ {

@@ -12,7 +12,7 @@ import (
 	"gocloud.dev/blob/s3blob"
 )
 
-// requestTries is how often one request is tried, of which a piece of an upload is one.
+// requestTries is how often one request is tried; a piece of an upload is one request.
 const requestTries = 6
 
 func (b *Bucket) openS3(ctx context.Context) error {
@@ -30,7 +30,7 @@ func (b *Bucket) openS3(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Servers other than Amazon's know the newer checksums seldom; the parts are checked by TLS, and the whole by our digests.
+	// Servers other than Amazon's seldom know the newer checksums; TLS checks the pieces, and our digests check the whole.
 	checksums, validation := aws.RequestChecksumCalculationWhenSupported, aws.ResponseChecksumValidationWhenSupported
 	if c.S3.Endpoint != "" {
 		checksums, validation = aws.RequestChecksumCalculationWhenRequired, aws.ResponseChecksumValidationWhenRequired
@@ -61,7 +61,7 @@ func (b *Bucket) openS3(ctx context.Context) error {
 	return err
 }
 
-// untrusted keeps a certificate that is not trusted from being tried again: it will not be.
+// untrusted prevents another try after an untrusted certificate: that would fail again.
 func untrusted(err error) aws.Ternary {
 	if classify(err) == UntrustedTLS {
 		return aws.FalseTernary
@@ -69,7 +69,7 @@ func untrusted(err error) aws.Ternary {
 	return aws.UnknownTernary
 }
 
-// hide has no text show the values. One that is as short as a word is no secret, and taking it out would garble messages.
+// hide keeps the values out of all texts. A value as short as a word is no secret, and removing it would garble messages.
 func (b *Bucket) hide(values ...string) {
 	for _, v := range values {
 		if len(v) >= 8 {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// ownerMax is far above what an owner object has.
+// ownerMax is far above the size of an owner object, in bytes.
 const ownerMax = 64 << 10
 
 // Owner is the group that writes to a place. Two groups of one name, in two clusters, would remove each other's backups.
@@ -26,7 +26,7 @@ const ownerVersion = 1
 
 func (b *Bucket) ownerKey() string { return b.key("owner.json") }
 
-// Owner is who the place belongs to. A place that belongs to nobody yet is a NotFound.
+// Owner returns the owner of the place. Without an owner the error is a NotFound.
 func (b *Bucket) Owner(ctx context.Context) (Owner, error) {
 	raw, err := b.get(ctx, b.ownerKey(), ownerMax)
 	if err != nil {
@@ -44,7 +44,7 @@ func (b *Bucket) Owner(ctx context.Context) (Owner, error) {
 	return o, nil
 }
 
-// IsForeign is true if the place is that of another group than the one with the UID. One that is nobody's is not.
+// IsForeign is true if the place belongs to another group than the one with the UID. It is false for a place without an owner.
 func (b *Bucket) IsForeign(ctx context.Context, uid string) (bool, error) {
 	o, err := b.Owner(ctx)
 	if KindOf(err) == NotFound {
@@ -53,7 +53,7 @@ func (b *Bucket) IsForeign(ctx context.Context, uid string) (bool, error) {
 	return err == nil && o.UID != uid, err
 }
 
-// Claim makes the place the group's, unless it is another's. now is written down as the time.
+// Claim makes the place the group's, unless it is another group's. It records now as the time.
 func (b *Bucket) Claim(ctx context.Context, uid string, now time.Time) error {
 	if uid == "" || len(uid) > 128 {
 		return errors.New("claim the place for backups: the group has no UID")
@@ -63,7 +63,7 @@ func (b *Bucket) Claim(ctx context.Context, uid string, now time.Time) error {
 		if err = b.writeOwner(ctx, uid, now, true); err != nil && KindOf(err) != Exists {
 			return err
 		}
-		// A storage that does not know conditions lets the last one win. Whoever reads another's name has lost.
+		// On a storage without conditional writes the last writer wins. A group that reads another UID here has lost.
 		o, err = b.Owner(ctx)
 	}
 	if err != nil {
@@ -76,7 +76,7 @@ func (b *Bucket) Claim(ctx context.Context, uid string, now time.Time) error {
 	return nil
 }
 
-// TakeOver makes the place the group's, whoever had it: a person said that the other is gone for good.
+// TakeOver makes the place the group's, even if it was another's: a person said that the other group is gone for good.
 func (b *Bucket) TakeOver(ctx context.Context, uid string, now time.Time) error {
 	if err := b.writeOwner(ctx, uid, now, false); err != nil {
 		return err

@@ -18,7 +18,7 @@ type PartWriter struct {
 	part Part
 	in   io.WriteCloser
 	out  *objectWriter
-	err  error // the first one; nothing is written after it
+	err  error // the first error; nothing is written after it
 }
 
 var errEnded = errors.New("the part has ended")
@@ -36,7 +36,7 @@ func (p *PartWriter) Write(data []byte) (int, error) {
 	return n, p.err
 }
 
-// Close ends the part: everything is in the storage, or there is an error and nothing of it counts.
+// Close ends the part: either everything is in the storage, or there is an error and nothing of the part counts.
 func (p *PartWriter) Close() error {
 	if p.w.open != p {
 		return errEnded
@@ -58,7 +58,7 @@ func (p *PartWriter) Close() error {
 	return nil
 }
 
-// Abort gives the part up, and with it the backup. It waits until the storage forgot the upload, or ioTimeout at most for each try.
+// Abort gives the part up, and with it the backup. It waits until the storage has forgotten the upload, for Patience.AbortTimeout at most.
 func (p *PartWriter) Abort() {
 	if p.w.open != p {
 		return
@@ -67,11 +67,11 @@ func (p *PartWriter) Abort() {
 	if p.err == nil {
 		p.err = errEnded
 	}
-	_ = p.in.Close() // it ends the goroutines of the compression; what it still writes goes nowhere
+	_ = p.in.Close() // it ends the goroutines of the compression; their last output is discarded
 	p.w.open = nil
 }
 
-// objectWriter cuts a stream into objects, with the digest of each.
+// objectWriter cuts a stream into objects, and computes the digest of each.
 type objectWriter struct {
 	ctx     context.Context //nolint:containedctx // that of the part, which io.Writer cannot pass
 	w       *Writer

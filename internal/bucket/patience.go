@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Patience is for how long a storage that is away is asked again. How often it is asked is always the same. Zero means the default, which
-// is what everybody but tests has.
+// Patience says how long to wait between tries while the storage is unreachable. The number of tries is fixed. Zero means the default, which
+// all but tests use.
 type Patience struct {
 	// RequestPauseMax is the longest pause between two tries of one request of S3. Default 20 s.
 	RequestPauseMax time.Duration
-	// CallPause is the first pause between two tries of a small operation; each one after it is three times as long. Default 0.5 s.
+	// CallPause is the first pause between two tries of a small operation; each later one is three times as long. Default 0.5 s.
 	CallPause time.Duration
-	// AbortTimeout is how long the storage may take to forget an upload that was given up. Default 30 s.
+	// AbortTimeout is how long the storage may take to forget an upload that we gave up. Default 30 s.
 	AbortTimeout time.Duration
 }
 

@@ -17,13 +17,13 @@ import (
 	"gocloud.dev/blob"
 )
 
-// This file is for what else is in the group's place: the archive of binary logs, whose format is internal/archive's. Keys are below the
-// group's folder, and in the folder of the archive alone: nothing here reaches a backup.
+// This file serves the archive of binary logs, which is also in the group's place; internal/archive defines its format. Keys are relative
+// to the group's folder, and only in the archive's folder: nothing here reaches a backup.
 
-// archiveFolder is the folder below that of the group.
+// archiveFolder is the archive's folder in that of the group.
 const archiveFolder = "archive"
 
-// Smaller than those of backups: an archiver shares its node with a server, and uploads one thing at a time.
+// These are smaller than those of backups: an archiver shares its node with a server, and uploads one object at a time.
 const (
 	archivePiece  = 8 << 20
 	archiveWindow = 4 << 20
@@ -31,13 +31,13 @@ const (
 
 // Item is one object of a listing.
 type Item struct {
-	// Key is below the group's folder.
+	// Key is relative to the group's folder.
 	Key     string
 	Bytes   int64
 	ModTime time.Time
 }
 
-// Namespace and Group are whose place it is.
+// Namespace is the namespace of the group.
 func (b *Bucket) Namespace() string { return b.config.Namespace }
 
 // Group is the name of the group.
@@ -69,7 +69,7 @@ func (b *Bucket) GetObject(ctx context.Context, key string, most int64) ([]byte,
 	return b.get(ctx, whole, most)
 }
 
-// RemoveObject removes an object; what is gone already is no error.
+// RemoveObject removes an object; one that is gone already is no error.
 func (b *Bucket) RemoveObject(ctx context.Context, key string) error {
 	whole, err := b.archiveKey(key)
 	if err != nil {
@@ -93,7 +93,7 @@ func (b *Bucket) EachObject(ctx context.Context, folder string, do func(Item) er
 	})
 }
 
-// ForgetUploads has the storage forget the uploads below a folder that were begun before and never ended.
+// ForgetUploads makes the storage forget the uploads below a folder that began earlier than before and never ended.
 func (b *Bucket) ForgetUploads(ctx context.Context, folder string, before time.Time) (int, error) {
 	whole, err := b.archiveKey(folder)
 	if err != nil {
@@ -102,7 +102,7 @@ func (b *Bucket) ForgetUploads(ctx context.Context, folder string, before time.T
 	return b.forget(ctx, whole+"/", before)
 }
 
-// Stream is one object that takes plaintext: zstd, then age if there are recipients. What is not closed does not come to be. Use it from
+// Stream is one object that takes plaintext: zstd, then age if there are recipients. Without Close there is no object. Use it from
 // one goroutine.
 type Stream struct {
 	now    *upload
@@ -131,7 +131,7 @@ func (b *Bucket) NewStream(ctx context.Context, key string, recipients []age.Rec
 	return s, nil
 }
 
-// streamOut is where the envelope goes.
+// streamOut takes the output of the envelope.
 type streamOut struct{ *Stream }
 
 func (o streamOut) Write(p []byte) (int, error) {
@@ -153,7 +153,7 @@ func (s *Stream) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close makes the object be: all of it is in the storage, or there is an error and nothing of it counts.
+// Close completes the object: either all of it is in the storage, or there is an error and nothing of it counts.
 func (s *Stream) Close() (Object, error) {
 	if s.now == nil {
 		return Object{}, errEnded
@@ -186,20 +186,20 @@ func (s *Stream) Abort() {
 	if s.err == nil {
 		s.err = errEnded
 	}
-	_ = s.in.Close() // it ends the goroutines of the compression; what it still writes goes nowhere
+	_ = s.in.Close() // it ends the goroutines of the compression; their last output is discarded
 }
 
-// Sealed is an object that a Stream wrote, as its manifest tells.
+// Sealed is an object that a Stream wrote, as its manifest describes it.
 type Sealed struct {
 	Object Object
 	// Plain is the length of the plaintext.
 	Plain int64
-	// Encrypted is true if it is; Recipients are the fingerprints of the keys, any of which opens it.
+	// Encrypted is true if the object is encrypted; Recipients are the fingerprints of the keys, any of which opens it.
 	Encrypted  bool
 	Recipients []string
 }
 
-// OpenSealed reads the plaintext of an object. Only io.EOF says that all of it was there and is what was written.
+// OpenSealed reads the plaintext of an object. Only io.EOF says that it is complete and is what was written.
 func (b *Bucket) OpenSealed(ctx context.Context, s Sealed, ids Identities) (io.ReadCloser, error) {
 	whole, err := b.archiveKey(s.Object.Key)
 	if err != nil {
@@ -224,7 +224,7 @@ func (b *Bucket) OpenSealed(ctx context.Context, s Sealed, ids Identities) (io.R
 	return r, nil
 }
 
-// Damage is the error of an object of the archive that is not what was written.
+// Damage is the error for an object of the archive that is not what was written.
 func (b *Bucket) Damage(key string, cause error) error {
 	if errors.Is(cause, ErrTooNew) {
 		return &Error{Kind: TooNew, Op: "read", Key: b.key(key)}
@@ -232,5 +232,5 @@ func (b *Bucket) Damage(key string, cause error) error {
 	return &Error{Kind: Damaged, Op: "read", Key: b.key(key), Detail: b.say(cause)}
 }
 
-// ErrTooNew is what an object of a later version comes to.
+// ErrTooNew is the error for an object of a later version.
 var ErrTooNew = errTooNew

@@ -16,7 +16,7 @@ import (
 	"gocloud.dev/blob"
 )
 
-// A read that fails goes on where it stopped: readTries in a row without a byte, and the storage is given up.
+// A read that fails continues where it stopped. After readTries in a row without a byte, the reading ends with the error.
 const (
 	readTries = 5
 	readPause = time.Second
@@ -53,7 +53,7 @@ func (r *partReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// explain prefers what the storage said: what age and zstd say of a stream that broke off only follows from it.
+// explain prefers the storage's error: errors of age and zstd about a stream that broke off only follow from it.
 func (r *partReader) explain(err error) error {
 	if cause := r.src.cause(); cause != nil {
 		return cause
@@ -139,7 +139,7 @@ func (o *objectReader) Read(p []byte) (int, error) {
 	return 0, o.err
 }
 
-// piece reads once. Nothing read and no error means that it is to be called again.
+// piece reads once. If it reads nothing and returns no error, call it again.
 func (o *objectReader) piece(p []byte) (int, error) {
 	want := o.left[0]
 	if o.at == want.Bytes {
@@ -166,7 +166,7 @@ func (o *objectReader) piece(p []byte) (int, error) {
 	return 0, nil
 }
 
-// open opens the first object where the reading is, and checks its length at its beginning.
+// open opens the first object at the position of the reading, and checks its length.
 func (o *objectReader) open() error {
 	want := o.left[0]
 	r, err := o.b.objects.NewRangeReader(o.ctx, o.folder+"/"+want.Key, o.at, -1, nil)
@@ -186,7 +186,7 @@ func (o *objectReader) open() error {
 // next ends an object.
 func (o *objectReader) next() error {
 	want := o.left[0]
-	if o.sum == nil { // of no bytes
+	if o.sum == nil { // the object is empty, so open did not run
 		o.sum = sha256.New()
 	}
 	if got := hex.EncodeToString(o.sum.Sum(nil)); got != want.SHA256 {
@@ -197,7 +197,7 @@ func (o *objectReader) next() error {
 	return nil
 }
 
-// again is nil if the reading is to be tried again, after a pause.
+// again waits and returns nil if the reading has to be tried again.
 func (o *objectReader) again(err error) error {
 	err = o.b.failIn(o.ctx, "read", o.left[0].Key, err)
 	if KindOf(err) == NotFound {

@@ -10,15 +10,15 @@ import (
 	"io"
 )
 
-// Backup is one that is there.
+// Backup is a backup in the storage.
 type Backup struct {
-	// Manifest says what it is. It was checked, and fits the place where it was found.
+	// Manifest says what it is. It is checked, and fits the place where it was found.
 	Manifest *Manifest
 	b        *Bucket
 	ids      Identities
 }
 
-// manifest reads that of a backup, and refuses one of another place: an object can be copied.
+// manifest reads the manifest of a backup, and refuses one of another place: an object can be copied.
 func (b *Bucket) manifest(ctx context.Context, name string) (*Manifest, error) {
 	key := b.key("backups", name, manifestName)
 	raw, err := b.get(ctx, key, manifestMax)
@@ -38,7 +38,7 @@ func (b *Bucket) manifest(ctx context.Context, name string) (*Manifest, error) {
 	return m, nil
 }
 
-// ReadManifest reads the manifest of a backup, which proves that the backup is there. It opens nothing of it.
+// ReadManifest reads the manifest of a backup, which proves that the backup is there. It opens no part of it.
 func (b *Bucket) ReadManifest(ctx context.Context, name string) (*Manifest, error) {
 	if !nameForm.MatchString(name) {
 		return nil, fmt.Errorf("read the manifest of backup %.64q: that is no name of a backup", name)
@@ -46,7 +46,7 @@ func (b *Bucket) ReadManifest(ctx context.Context, name string) (*Manifest, erro
 	return b.manifest(ctx, name)
 }
 
-// OpenBackup finds a backup, and checks that one of the identities opens it before anything of it is read.
+// OpenBackup finds a backup, and checks that one of the identities opens it before it reads any part.
 func (b *Bucket) OpenBackup(ctx context.Context, name string, ids Identities) (*Backup, error) {
 	if !nameForm.MatchString(name) {
 		return nil, fmt.Errorf("open backup %.64q: that is no name of a backup", name)
@@ -65,7 +65,7 @@ func (b *Bucket) OpenBackup(ctx context.Context, name string, ids Identities) (*
 	return &Backup{Manifest: m, b: b, ids: ids}, nil
 }
 
-// Check asks for every object: whether it is there, with its length. It reads none of the data.
+// Check asks for every object, whether it is there and has its length. It reads none of the data.
 func (k *Backup) Check(ctx context.Context) error {
 	return k.b.check(ctx, k.Manifest.Name, k.Manifest.Parts)
 }
@@ -96,8 +96,8 @@ func (b *Bucket) check(ctx context.Context, name string, parts []Part) error {
 	return nil
 }
 
-// Part reads the plaintext of a part. Only io.EOF says that all of it was there and is what was written: what was read before an error
-// must not be used.
+// Part reads the plaintext of a part. Only io.EOF says that it is complete and is what was written: do not use what was read before an
+// error.
 func (k *Backup) Part(ctx context.Context, name string) (io.ReadCloser, error) {
 	part, ok := k.Manifest.Part(name)
 	if !ok {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Bounds of every connection. A transfer may take hours, but each piece of it goes within ioTimeout or the connection is given up.
+// Bounds of every connection. A transfer may take hours, but each read or write ends within ioTimeout, or the connection is given up.
 const (
 	dialTimeout = 10 * time.Second
 	ioTimeout   = 60 * time.Second
@@ -20,7 +20,7 @@ const (
 	connections = 16
 )
 
-// client is the HTTP client for a place: its certificate authorities alone if there are any, TLS 1.2 or later, no redirects to elsewhere.
+// client is the HTTP client for a place: only its certificate authorities if there are any, TLS 1.2 or later, no redirects to elsewhere.
 func (c Config) client() (*http.Client, error) {
 	t := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.CAFile != "" {
@@ -54,10 +54,10 @@ func (c Config) client() (*http.Client, error) {
 	}}, nil
 }
 
-// redirectsMax is how often one server may send a request on to itself.
+// redirectsMax is how often one server may redirect a request to itself.
 const redirectsMax = 3
 
-// stay follows no redirect to elsewhere, nor to a way without TLS: data, and a token of a session, would go where nobody sent them.
+// stay follows no redirect to another server, nor to one without TLS: data, and a session's token, would go where they must not.
 func stay(next *http.Request, before []*http.Request) error {
 	if first := before[0].URL; len(before) > redirectsMax || next.URL.Scheme != first.Scheme || next.URL.Host != first.Host {
 		return http.ErrUseLastResponse
@@ -65,7 +65,7 @@ func stay(next *http.Request, before []*http.Request) error {
 	return nil
 }
 
-// boundedConn gives every read and write ioTimeout: a server that stopped, or a network that swallows, ends in an error.
+// boundedConn gives every read and write ioTimeout: if a server stops, or the network drops packets, that ends in an error.
 type boundedConn struct{ net.Conn }
 
 func (c *boundedConn) Read(p []byte) (int, error) {

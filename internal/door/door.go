@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package door bounds what anybody on the network can make a listener hold and do. Nobody proves who they are before they are
-// let in, so every address has a share of its own: a flood from one takes nothing from the others. Only when all places are
-// taken must somebody go, and that is the one who has most of them.
+// Package door bounds what anyone on the network can make a listener hold and do. Clients do not prove who they are before the
+// door lets them in, so every address has a share of its own: a flood from one takes nothing from the others. Only if all places
+// are taken does the door close a connection, and then one of the address that has most of them.
 //
-// Connections from the same machine (a container of the same pod, or a port-forward, which the API server allowed) are bounded
-// by the sum alone.
+// Only the total bounds connections from the same machine (a container of the same pod, or a port-forward, which the API server
+// allowed).
 package door
 
 import (
@@ -21,9 +21,9 @@ import (
 
 // Limits are the shares.
 type Limits struct {
-	// Connections there may be at a time, in all and of one address.
+	// Connections is how many connections there may be at a time in all, PerAddress how many of one address.
 	Connections, PerAddress int
-	// Rate is how many requests of one address are answered in a second, Burst how many at once after a pause.
+	// Rate is how many requests a second of one address are answered, Burst how many at once after a pause.
 	Rate, Burst float64
 }
 
@@ -31,15 +31,15 @@ type Limits struct {
 const (
 	// TooManyOfOne: an address had its share of connections.
 	TooManyOfOne = "TooManyOfOneAddress"
-	// TooManyOfAll: every place was taken, and nobody had more than the one who came.
+	// TooManyOfAll: every place was taken, and no address had more than the one that came.
 	TooManyOfAll = "TooManyConnections"
-	// MadeRoom: a connection was closed, because its address had most and somebody else came.
+	// MadeRoom: a connection was closed, because its address had most and another address came.
 	MadeRoom = "MadeRoom"
 	// TooOften: an address asked more often than it may.
 	TooOften = wire.ReasonTooManyRequests
 )
 
-// Door is what one server lets in. It is safe for concurrent use.
+// Door decides what one server lets in. It is safe for concurrent use.
 type Door struct {
 	limits  Limits
 	refused func(reason string)
@@ -56,7 +56,7 @@ type guest struct {
 	asked  time.Time
 }
 
-// New makes a door. refused is told each refusal; it must not block.
+// New makes a door. The door calls refused for each refusal; it must not block.
 func New(l Limits, refused func(reason string)) *Door {
 	return &Door{limits: l, refused: refused, guests: map[netip.Addr]*guest{}}
 }
@@ -69,7 +69,7 @@ type listener struct {
 	door *Door
 }
 
-// Accept implements net.Listener. Who is refused costs no more than that: nothing is read.
+// Accept implements net.Listener. A refused connection costs no more than that: nothing is read from it.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
@@ -91,7 +91,7 @@ func (d *Door) enter(c net.Conn) net.Conn {
 		d.refused(reason)
 	}
 	if out != nil {
-		_ = out.Conn.Close() // its server notices, and leaves its place, which is gone already
+		_ = out.Conn.Close() // its server notices, and closes it too; its place is gone already
 	}
 	if out == in {
 		return nil
@@ -99,7 +99,7 @@ func (d *Door) enter(c net.Conn) net.Conn {
 	return in
 }
 
-// place takes a place for a connection. It returns the one to close, which may be this one, and why.
+// place takes a place for a connection. It returns the connection to close, which may be this one, and why.
 func (d *Door) place(in *conn) (reason string, out *conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -120,7 +120,7 @@ func (d *Door) place(in *conn) (reason string, out *conn) {
 	return reason, out
 }
 
-// oldestOfMost is the oldest connection of the address that has most of them, if it has more than that many.
+// oldestOfMost is the oldest connection of the address that has most connections, if it has more than the given number.
 func (d *Door) oldestOfMost(than int) *conn {
 	var most *guest
 	for _, g := range d.guests {
@@ -147,7 +147,7 @@ func (d *Door) guest(from netip.Addr) *guest {
 	return g
 }
 
-// sweep forgets every address without a connection, so that there are never more than twice as many as connections.
+// sweep forgets every address without a connection, so that there are at most twice as many addresses as places.
 func (d *Door) sweep() {
 	for from, g := range d.guests {
 		if len(g.conns) == 0 {
@@ -156,7 +156,7 @@ func (d *Door) sweep() {
 	}
 }
 
-// forget forgets an address that has nothing open and owes nothing.
+// forget forgets an address that has no open connection and its full burst of requests.
 func (d *Door) forget(from netip.Addr, g *guest) {
 	if len(g.conns) == 0 && g.fill(d.limits) >= d.limits.Burst {
 		delete(d.guests, from)
@@ -202,7 +202,7 @@ func (d *Door) May(remote string) bool {
 	return true
 }
 
-// Handler refuses the requests of those who ask too often, before anybody reads them.
+// Handler refuses the requests of addresses that ask too often, before anything reads them.
 func (d *Door) Handler(next http.Handler) http.Handler {
 	body, _ := json.Marshal(wire.Error{Reason: wire.ReasonTooManyRequests, Error: "this address asks too often"})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -237,7 +237,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// addrOf is the address without its port and zone; all that have none share one.
+// addrOf is the address without its port and zone; all remotes without an address share one.
 func addrOf(remote string) netip.Addr {
 	ap, _ := netip.ParseAddrPort(remote)
 	return ap.Addr().Unmap().WithZone("")

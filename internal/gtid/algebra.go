@@ -16,7 +16,7 @@ func (s Set) Subtract(o Set) Set {
 
 // Intersect is every GTID that is in both sets.
 func (s Set) Intersect(o Set) Set {
-	// A subset of s is left when what o lacks is taken away.
+	// s without the GTIDs that o lacks is what both have.
 	return s.Subtract(s.Subtract(o))
 }
 
@@ -25,8 +25,8 @@ func (s Set) Contains(o Set) bool {
 	return o.Subtract(s).IsEmpty()
 }
 
-// combine walks both sets in order and joins the intervals of each key. A key that one side lacks has no intervals
-// there.
+// combine walks both sets in order and joins the intervals of each key. If one side lacks a key, join gets no intervals
+// of that side.
 func combine(a, b Set, join func(x, y []interval) []interval) Set {
 	var out []member
 	add := func(k key, ivs []interval) {
@@ -68,7 +68,7 @@ func subtractIntervals(x, y []interval) []interval {
 		for len(y) > 0 && y[0].end <= iv.start {
 			y = y[1:]
 		}
-		// The last hole that touches iv may reach into the next interval too, so it is looked at again there.
+		// The last hole that touches iv may reach into the next interval too, so that interval looks at it again.
 		for _, hole := range y {
 			if hole.start >= iv.end {
 				break

@@ -2,8 +2,8 @@
 
 package gtid
 
-// UpTo is every GTID from the first to the last of each sequence that is in the set: the set itself, and what it leaves out in between. What
-// a server writes next is not in it.
+// UpTo is every GTID from 1 to the last one of each sequence in the set: the set itself, and the GTIDs that it leaves out before its last.
+// The GTID that a server writes next is not in it.
 func (s Set) UpTo() Set {
 	out := make([]member, len(s.members))
 	for i, m := range s.members {

@@ -20,8 +20,8 @@ const (
 
 // Parse reads a GTID set as MySQL writes it (gtid_executed, RECEIVED_TRANSACTION_SET and the like): UUIDs and tags in
 // any case, spaces and newlines between tokens, members and intervals in any order, repeated or overlapping. The empty
-// string is the empty set. Anything else that MySQL would not print is an error rather than a guess: a set that was
-// read wrongly can promote the wrong site.
+// string is the empty set. Anything else that MySQL would not print is an error rather than a guess: a misread set can
+// promote the wrong site.
 func Parse(text string) (Set, error) {
 	if strings.TrimSpace(text) == "" {
 		return Set{}, nil
@@ -156,7 +156,7 @@ func parseNumber(text string) (int64, error) {
 	return n, nil
 }
 
-// clip quotes what was not understood, but not all of a long text.
+// clip quotes text that Parse did not understand, and shortens a long one.
 func clip(text string) string {
 	const most = 48
 	if len(text) > most {

@@ -2,7 +2,7 @@
 
 // Package gtid is the algebra of MySQL GTID sets, tagged ones too: which transactions a site has, which it lacks,
 // and whether one history contains another. It computes on values only and never talks to a server, so that every
-// decision that rests on it can be replayed from text.
+// decision that depends on it can be replayed from text.
 package gtid
 
 import (
@@ -66,7 +66,7 @@ func (s Set) Count() int64 {
 	return n
 }
 
-// OfServer is what of the set one server has numbered itself, under any tag. A UUID that is none has numbered nothing.
+// OfServer is the part of the set that one server has numbered itself, under any tag. It is empty for an invalid UUID.
 func (s Set) OfServer(uuid string) Set {
 	var id [16]byte
 	if parseUUID(uuid, &id) != nil {

@@ -2,7 +2,7 @@
 
 // Package logkeys declares the keys of the JSON logs of operator, sidecar, archiver and backups, beside time, level and msg, which slog
 // gives to every line, and the keys of controller-runtime, which are not ours. A test at the root of the module finds a key that is not
-// here, and one that nobody uses. docs/monitoring.md lists them.
+// here, and one that no code uses. docs/monitoring.md lists them.
 package logkeys
 
 import "maps"

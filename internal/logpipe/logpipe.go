@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package logpipe keeps a log from holding a program up. The output of a container is a pipe: when its reader stands still,
-// a write to it waits, and a line that waits must not stand before a fence or a failover.
+// Package logpipe keeps a log from holding a program up. The output of a container is a pipe: if its reader stops reading,
+// a write to it waits, and a waiting log line must not delay a fence or a failover.
 package logpipe
 
 import (
@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// logLines is how many lines may wait for whoever reads the container's output.
+	// logLines is how many lines may wait for the reader of the container's output.
 	logLines = 1024
 	// logFlush is how long the end of the program waits for them.
 	logFlush = 500 * time.Millisecond
 )
 
-// Pipe hands lines to a writer that may block, and never blocks itself. Lines that find no room are dropped and counted.
+// Pipe passes lines to a writer that may block, and never blocks itself. It drops and counts lines that find no room.
 type Pipe struct {
 	out     io.Writer
 	lines   chan []byte
@@ -27,14 +27,14 @@ type Pipe struct {
 	done    chan struct{}
 }
 
-// New begins to hand lines to out.
+// New begins to pass lines to out.
 func New(out io.Writer) *Pipe {
 	p := &Pipe{out: out, lines: make(chan []byte, logLines), end: make(chan struct{}), done: make(chan struct{})}
 	go p.run()
 	return p
 }
 
-// Write takes a line. It always succeeds, because nobody who logs may depend on it.
+// Write takes a line. It always succeeds, because no code that logs may depend on it.
 func (p *Pipe) Write(line []byte) (int, error) {
 	select {
 	case p.lines <- append([]byte(nil), line...):
@@ -69,8 +69,8 @@ func (p *Pipe) write(line []byte) {
 	_, _ = p.out.Write(line)
 }
 
-// Close waits a short while until what was written before is out. Goroutines that still run may go on writing; nobody
-// reads that any more.
+// Close waits a short while for the lines that were written before. Goroutines that still run may continue to write, but
+// those lines go nowhere.
 func (p *Pipe) Close() {
 	close(p.end)
 	select {

@@ -15,7 +15,7 @@ const (
 	AccountReplication = "mfg_replication"
 	AccountClone       = "mfg_clone"
 	AccountSidecar     = "mfg_sidecar"
-	// AccountProbe meets what clients meet: nothing lets it pass offline_mode, read_only or a full server.
+	// AccountProbe is refused where clients are: no right lets it pass offline_mode, read_only or a full server.
 	AccountProbe = "mfg_probe"
 )
 
@@ -30,18 +30,18 @@ func (Accounts) String() string { return "accounts (redacted)" }
 // GoString never shows a password.
 func (a Accounts) GoString() string { return a.String() }
 
-// PasswordPrefix begins each password that is made, for a server that checks for kinds of letters; the same is in api/v1alpha1.
+// PasswordPrefix begins each password that we make, for a server that checks for kinds of letters; api/v1alpha1 has the same.
 const PasswordPrefix = "mP1-"
 
-// ProbePassword is the password of AccountProbe. It follows from the sidecar's, which every site has and nobody else: so it
-// needs no Secret of its own, and a clone brings an account that this site's sidecar can use.
+// ProbePassword is the password of AccountProbe. It is derived from the sidecar's, which only the sites have: so it needs no
+// Secret of its own, and a clone brings an account that this site's sidecar can use.
 func ProbePassword(sidecar string) string {
 	mac := hmac.New(sha256.New, []byte(sidecar))
 	mac.Write([]byte(AccountProbe))
 	return PasswordPrefix + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:24])
 }
 
-// The rights of each account, the least that its work needs. SYSTEM_USER protects an account from those who may create
+// Each account has the fewest rights that its work needs. SYSTEM_USER protects an account from accounts that may create
 // users, and lets a fence cut sessions of administrators.
 const (
 	// operatorRights: read status and the sizes of binary logs (REPLICATION CLIENT), fence, set up replication and drop it (RELOAD), clone,
@@ -51,24 +51,24 @@ const (
 	// sidecarRights: read status, fence, open; see what is encrypted (PROCESS) and encrypt what MySQL itself made.
 	sidecarRights = "CREATE TABLESPACE, PROCESS, SHOW DATABASES, CONNECTION_ADMIN, SERVICE_CONNECTION_ADMIN, SYSTEM_USER, " +
 		"SYSTEM_VARIABLES_ADMIN, TABLE_ENCRYPTION_ADMIN, XA_RECOVER_ADMIN"
-	// sidecarTableRights are those on the one table outside the tablespace mysql that MySQL makes.
+	// sidecarTableRights are its rights on the one table that MySQL makes outside the tablespace mysql.
 	sidecarTableRights = "ALTER"
 	// replicationRights: CONNECTION_ADMIN keeps the dump thread alive when a fence sets offline_mode. It does not pass
 	// super_read_only.
 	replicationRights = "REPLICATION SLAVE, CONNECTION_ADMIN"
 	cloneRights       = "BACKUP_ADMIN"
-	// probeRights: keep its change out of the binary log, and nothing else that a client lacks.
+	// probeRights: keep its change out of the binary log; it has no other right that a client lacks.
 	probeRights = "SESSION_VARIABLES_ADMIN"
-	// probeTableRights are those on the table that it changes, and changes back.
+	// probeTableRights are its rights on the table that it changes, and changes back.
 	probeTableRights = "SELECT, INSERT, DELETE"
-	// ownPasswordRights: have two passwords of its own for as long as one replaces the other. None may change another account.
+	// ownPasswordRights: have two passwords while one replaces the other. No account may change another one.
 	ownPasswordRights = "APPLICATION_PASSWORD_ADMIN"
-	// probeSessions bounds what a server that hangs collects of it.
+	// probeSessions bounds how many of its sessions pile up on a server that hangs.
 	probeSessions = 3
 )
 
 // AccountStatements are the statements that make our accounts on a server that has just been initialised. They produce
-// no GTID: every site makes them for itself, alike, and starts with an empty gtid_executed.
+// no GTID: every site makes the same accounts for itself, and starts with an empty gtid_executed.
 //
 // They are the init file of the initialisation itself, one statement a line, which takes about two seconds altogether
 // and needs no second start of mysqld:
@@ -76,9 +76,9 @@ const (
 //	mysqld --defaults-file=FILE --initialize-insecure --datadir=DIR --init-file=STATEMENTS
 //
 // mysqld runs that file at the end of --initialize, with the binary log on, so sql_log_bin=0 is needed; super_read_only
-// in FILE does not stand in the way. It ends with status 1 if any statement fails, so that status 0 proves that all
-// accounts exist. DIR may be renamed afterwards, which makes a finished initialisation tellable from half a one. The
-// file holds passwords: it belongs in memory (a memfd works, as /proc/self/fd/N), or is removed at once.
+// in FILE does not prevent that. It ends with status 1 if any statement fails, so status 0 proves that all accounts exist.
+// DIR may be renamed afterwards, which distinguishes a finished initialisation from an unfinished one. The file holds
+// passwords: keep it in memory (a memfd works, as /proc/self/fd/N), or remove it at once.
 func AccountStatements(a Accounts, requireTLS bool) []string {
 	require := requirement(requireTLS)
 	statements := []string{
@@ -97,9 +97,9 @@ func AccountStatements(a Accounts, requireTLS bool) []string {
 	return append(statements, "ALTER USER 'root'@'localhost' IDENTIFIED BY "+quote(a.Root))
 }
 
-// RightsStatements give our accounts, which are there, the rights that they need: an earlier version may have made them with
-// fewer, and did not make those of the write probe and of backups. They are an init file too, of an ordinary start of mysqld: it runs before
-// super_read_only is set, by no account, and with these statements makes no transaction. mysqld ends with an error if one fails.
+// RightsStatements give our existing accounts the rights that they need: an earlier version may have made them with fewer, and did
+// not make those of the write probe and of backups. They too are an init file, of an ordinary start of mysqld: mysqld runs it as no
+// account before it sets super_read_only, and these statements make no transaction. mysqld ends with an error if one fails.
 func RightsStatements(a Accounts, requireTLS bool) []string {
 	statements := append([]string{"SET SESSION sql_log_bin = 0", "SET SESSION sql_mode = ''"}, probeAccount(a.Sidecar, requireTLS)...)
 	statements = append(statements, backupAccount(BackupPassword(a.Clone), requireTLS)...)
@@ -113,7 +113,7 @@ func requirement(requireTLS bool) string {
 	return ""
 }
 
-// probeAccount makes the account of the write probe, or brings the one that is there to what it should be.
+// probeAccount makes the account of the write probe, or corrects the one that exists.
 func probeAccount(sidecar string, requireTLS bool) []string {
 	account := fmt.Sprintf("'%s'@'%%'", AccountProbe)
 	require := requirement(requireTLS)

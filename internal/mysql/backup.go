@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// AccountBackup copies a site: it dumps, and a clone reads by it. It can neither write nor pass a fence.
+// AccountBackup copies a site: dumps and clones read with it. It can neither write nor pass a fence.
 const AccountBackup = "mfg_backup"
 
-// BackupRights are what a dump and a clone need by the manual and by what the program asks. It was not tried to leave each of them out.
+// BackupRights are what a dump and a clone need, by the manual and by what the program asks for. We did not try to leave out each one.
 // Without SHOW VIEW, TRIGGER or SHOW_ROUTINE mysqldump leaves things out and reports nothing, so backup/job refuses an account that lacks
 // any of these rights before it copies anything; that refusal is tested, for those three.
 //
@@ -24,30 +24,30 @@ const AccountBackup = "mfg_backup"
 //   - FLUSH_TABLES: the short lock that fits the GTID set to the snapshot; REPLICATION CLIENT: the position of the binary log
 //   - BACKUP_ADMIN: LOCK INSTANCE FOR BACKUP, and being a donor; PROCESS: general tablespaces
 //
-// It has no CONNECTION_ADMIN: a fence ends its sessions. It needs none to end them itself, since everybody may end his own.
+// It has no CONNECTION_ADMIN: so a fence ends its sessions. It needs no right to end them itself: any account may end its own.
 var BackupRights = []string{
 	"SELECT", "PROCESS", "SHOW VIEW", "EVENT", "TRIGGER", "REPLICATION CLIENT", "BACKUP_ADMIN", "FLUSH_TABLES", "SHOW_ROUTINE",
 }
 
-// ArchiveRights are what the archive of binary logs needs besides: to read them through the server. Every account for backups has them, also in
-// groups that archive nothing: a server that is given rights at its start knows nothing of the specification, and whoever may copy every row
-// learns from them only what the rows were before. A dump does without, so that it can be made while sites are still to be updated.
+// ArchiveRights are what the archive of binary logs also needs: to read them through the server. Every account for backups has them, even in
+// groups that archive nothing: a server that gets its rights at its start does not know the specification, and an account that may copy every
+// row learns from them only what the rows were before. A dump works without them, so it can be made before all sites are updated.
 var ArchiveRights = []string{"REPLICATION SLAVE"}
 
-// backupSessions bounds what a server that hangs collects of it: two of the program, one of the dump or those of a clone, for two backups.
+// backupSessions bounds its sessions on a server that hangs: two of the program, one of the dump or those of a clone, for two backups.
 const backupSessions = 40
 
-// BackupPassword is the password of AccountBackup. It follows from that of AccountClone, and that gives nobody more than he had: whoever
-// has that one can copy a site whole. So every site can make the account when it starts, no operator needs the right to make accounts,
-// and a group that is given its first profile needs no restart. 32 characters, which is all that CLONE takes.
+// BackupPassword is the password of AccountBackup. It is derived from that of AccountClone, which gives no one more access: the holder of
+// that one can copy a whole site anyway. So every site can make the account when it starts, the operator needs no right to make accounts,
+// and a group that gets its first profile needs no restart. It has 32 characters, the most that CLONE takes.
 func BackupPassword(clone string) string {
 	mac := hmac.New(sha256.New, []byte(clone))
 	mac.Write([]byte(AccountBackup))
 	return PasswordPrefix + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:21])
 }
 
-// BackupAccountStatements make the account of backups, or bring the one that is there to what it should be. They may be run on the
-// active site, whence they replicate, or on every site without its binary log.
+// BackupAccountStatements make the account of backups, or correct the one that exists. They may run on the active site, from which
+// they replicate, or on every site without its binary log.
 func BackupAccountStatements(password string, requireTLS bool) []string {
 	// quote relies on backslashes being escapes.
 	return append([]string{"SET SESSION sql_mode = ''"}, backupAccount(password, requireTLS)...)
@@ -67,12 +67,12 @@ func backupAccount(password string, requireTLS bool) []string {
 	}
 }
 
-// OwnAccounts are the names of all accounts that are ours.
+// OwnAccounts are the names of all our accounts.
 func OwnAccounts() []string {
 	return []string{AccountOperator, AccountReplication, AccountClone, AccountSidecar, AccountProbe, AccountBackup}
 }
 
-// ReplaceAccountStatements make our accounts on a server that was restored, whatever the backup brought of them. Like
+// ReplaceAccountStatements make our accounts on a restored server, whichever of them the backup brought. Like
 // AccountStatements they produce no GTID.
 func ReplaceAccountStatements(a Accounts, requireTLS bool) []string {
 	statements := []string{"SET SESSION sql_log_bin = 0", "SET SESSION sql_mode = ''"}
@@ -84,8 +84,8 @@ func ReplaceAccountStatements(a Accounts, requireTLS bool) []string {
 	return append(statements, AccountStatements(a, requireTLS)...)
 }
 
-// EndBackups ends what backups do on this server, with every lock that they hold: a dump holds metadata locks that stop an applier, and
-// keeps changes of tables waiting. It is for before a site becomes the active one. It returns how many sessions it ended.
+// EndBackups ends the sessions of backups on this server, and so every lock that they hold: a dump holds metadata locks that stop an
+// applier and delay changes of tables. Call it before a site becomes the active one. It returns how many sessions it ended.
 func (db *DB) EndBackups(ctx context.Context) (ended int, err error) {
 	ctx, cancel := db.short(ctx)
 	defer cancel()
@@ -109,7 +109,7 @@ func (db *DB) EndBackups(ctx context.Context) (ended int, err error) {
 	return ended, nil
 }
 
-// Pool is an ordinary pool of connections to a server, for programs that say more to it than this package knows. It does no I/O.
+// Pool is an ordinary pool of connections to a server, for programs that need more statements than this package has. It does no I/O.
 func Pool(t Target) (*sql.DB, error) {
 	db, err := Open(t)
 	if err != nil {

@@ -8,15 +8,15 @@ import (
 	"fmt"
 )
 
-// BinlogState is what a server has of binary logs.
+// BinlogState describes the binary logs of a server.
 type BinlogState struct {
-	// Bytes are those of all its logs together.
+	// Bytes is the size of all its logs together.
 	Bytes int64
-	// Purges is true while it purges logs by itself once they are older than it keeps them.
+	// Purges is true while the server itself purges logs that are older than its limit.
 	Purges bool
 }
 
-// Binlogs reads how much room the binary logs take, and whether they are purged by age.
+// Binlogs reads how much room the binary logs take, and whether the server purges them by age.
 func (db *DB) Binlogs(ctx context.Context) (out BinlogState, err error) {
 	ctx, cancel := db.short(ctx)
 	defer cancel()
@@ -45,7 +45,7 @@ func (db *DB) Binlogs(ctx context.Context) (out BinlogState, err error) {
 	return out, nil
 }
 
-// PurgeBinlogs has the server purge logs by age, or keep them all until it is told otherwise or starts again.
+// PurgeBinlogs makes the server purge logs by age, or keep them all until the next call or its next start.
 func (db *DB) PurgeBinlogs(ctx context.Context, purge bool) error {
 	ctx, cancel := db.short(ctx)
 	defer cancel()
@@ -63,7 +63,7 @@ func (db *DB) PurgeBinlogs(ctx context.Context, purge bool) error {
 	return nil
 }
 
-// RotateBinlog has the server go on to its next binary log. It leaves no transaction.
+// RotateBinlog makes the server begin its next binary log. It makes no transaction.
 func (db *DB) RotateBinlog(ctx context.Context) error {
 	ctx, cancel := db.short(ctx)
 	defer cancel()

@@ -12,19 +12,19 @@ import (
 	"time"
 )
 
-// Donor is whom to clone from.
+// Donor is the server to clone from.
 type Donor struct {
 	Host           string
 	Port           int
 	User, Password string
 	// RequireTLS refuses plaintext; encrypted data cannot be cloned without it.
 	RequireTLS bool
-	// Files are those with which the recipient speaks to the donor from now on; nil leaves those that it has.
+	// Files are those that the recipient uses for its TLS connection to the donor from now on; nil keeps those that it has.
 	Files *CloneFiles
 }
 
-// CloneFiles are paths on the recipient: of the authority that must have signed the donor's certificate, and of what the recipient shows
-// itself. Without any the donor is not verified, and the connection is encrypted if the donor can.
+// CloneFiles are paths on the recipient: of the authority that must have signed the donor's certificate, and of the recipient's own
+// certificate and key. Without CA the donor is not verified, and the connection is encrypted if the donor supports that.
 type CloneFiles struct{ CA, Cert, Key string }
 
 // String never shows the password.
@@ -41,7 +41,7 @@ type CloneStatus struct {
 	Message string
 	// Source is the donor's host:port.
 	Source string
-	// Began is when it began, as the server writes it: it tells one clone from the next.
+	// Began is when it began, as the server writes it: it distinguishes one clone from the next.
 	Began string
 	// BeganAt is the same as a time, by the server's clock; zero if it never began.
 	BeganAt time.Time
@@ -57,12 +57,12 @@ type CloneStage struct {
 
 // Clone replaces all data of the server by the donor's and restarts it. It takes as long as it takes: only ctx bounds
 // it. nil means that the data is in place and the server goes down to restart. ErrCloneOutcomeUnknown means that the
-// connection ended first: CloneStatus tells once the server is back. Any other error means that the server refused or
-// gave up; its former data may be gone.
+// connection ended first: CloneStatus shows the result once the server is back. Any other error means that the server
+// refused or gave up; its former data may be gone.
 //
-// Its server_uuid stays, unless who starts it again calls datadir.RenewIdentity.
+// The server keeps its server_uuid, unless its supervisor calls datadir.RenewIdentity before it starts again.
 //
-// A server that accepts writes is refused with ErrWritable. One with databases needs a window (BeginWindow). All accounts are the donor's afterwards.
+// Clone refuses a server that accepts writes with ErrWritable. One with databases needs a window (BeginWindow). All accounts are then the donor's.
 func (db *DB) Clone(ctx context.Context, donor Donor) error {
 	if donor.Host == "" || donor.Port <= 0 || donor.User == "" {
 		return fmt.Errorf("clone from %s: %w: host, port and user must be given", donor, ErrRefused)
@@ -89,18 +89,18 @@ func clone(ctx context.Context, conn *sql.Conn, donor Donor) error {
 	case err == nil:
 		return nil
 	case number(err) == numberNotSupervised:
-		// The data is there, but mysqld thinks that nobody will restart it. Whether it comes back is not for us to know.
+		// The data is there, but mysqld thinks that it has no supervisor. It is not known here whether it comes back.
 		return fmt.Errorf("%w: the server ends without a supervisor (error %d)", ErrCloneOutcomeUnknown, numberNotSupervised)
 	case number(err) == 0:
-		// The connection is gone, or ctx has ended: the clone may go on without us.
+		// The connection is gone, or ctx has ended: the clone may continue without us.
 		return errors.Join(ErrCloneOutcomeUnknown, withoutSecret(err, donor.Password))
 	default:
 		return withoutSecret(err, donor.Password)
 	}
 }
 
-// readyToClone does what comes before the statement. It is bounded by preludeTimeout: whoever decided the clone looked at both
-// servers just before, and that must not have been long ago when it begins.
+// readyToClone does what comes before the statement. preludeTimeout bounds it: the caller decided on a look at both servers, and
+// that look must still be recent when the clone begins.
 func readyToClone(ctx context.Context, conn *sql.Conn, donor Donor) error {
 	ctx, cancel := context.WithTimeout(ctx, preludeTimeout)
 	defer cancel()
@@ -109,7 +109,7 @@ func readyToClone(ctx context.Context, conn *sql.Conn, donor Donor) error {
 		return fmt.Errorf("read read_only: %w", err)
 	}
 	if !readOnly {
-		// Whoever decided this had an old look: the data of a server that takes writes must never be replaced. A window keeps
+		// The caller decided on an old look: the data of a server that accepts writes must never be replaced. A window keeps
 		// read_only on.
 		return ErrWritable
 	}
@@ -130,7 +130,7 @@ func takeCloneFiles(ctx context.Context, conn *sql.Conn, files *CloneFiles) erro
 	for _, f := range []struct{ name, path string }{{"clone_ssl_ca", files.CA}, {"clone_ssl_cert", files.Cert}, {"clone_ssl_key", files.Key}} {
 		var err error
 		if f.path == "" {
-			_, err = conn.ExecContext(ctx, "SET GLOBAL "+f.name+" = DEFAULT") // an empty text would be taken for a file
+			_, err = conn.ExecContext(ctx, "SET GLOBAL "+f.name+" = DEFAULT") // MySQL would take an empty text for a file
 		} else {
 			_, err = conn.ExecContext(ctx, "SET GLOBAL "+f.name+" = ?", f.path)
 		}
@@ -141,9 +141,9 @@ func takeCloneFiles(ctx context.Context, conn *sql.Conn, files *CloneFiles) erro
 	return nil
 }
 
-// letTablesGo ends what holds a table of a server whose data is about to go. A clone drops every table first and waits for its
-// metadata lock, for a year by default (9.7.4). Idle transactions of administrators hold one, and prepared XA transactions do so with
-// nobody connected. Outside a window the server is left as it is: it refuses the clone itself if there is anything to drop.
+// letTablesGo ends everything that holds a table of a server whose data is about to go. A clone first drops every table and waits
+// for its metadata lock, for a year by default (9.7.4). Idle transactions of administrators hold one, and so do prepared XA
+// transactions, even without a connection. Outside a window it changes nothing: the server itself refuses if it has anything to drop.
 func letTablesGo(ctx context.Context, conn *sql.Conn) error {
 	var closed bool
 	if err := conn.QueryRowContext(ctx, "SELECT @@GLOBAL.super_read_only").Scan(&closed); err != nil {
@@ -155,7 +155,7 @@ func letTablesGo(ctx context.Context, conn *sql.Conn) error {
 	if _, err := killSessions(ctx, conn); err != nil {
 		return fmt.Errorf("end sessions: %w", err)
 	}
-	// Whoever takes a table after that makes the clone fail, which is told, and tried again.
+	// A session that takes a table after that makes the clone fail; the caller gets the error and tries again.
 	if err := execAll(ctx, conn, "SET SESSION lock_wait_timeout = 60", "SET SESSION sql_log_bin = OFF"); err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func letTablesGo(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// preparedXA names the prepared XA transactions as XA COMMIT and XA ROLLBACK take them.
+// preparedXA names the prepared XA transactions in the form that XA COMMIT and XA ROLLBACK take.
 func preparedXA(ctx context.Context, conn *sql.Conn) (xids []string, err error) {
 	rows, err := conn.QueryContext(ctx, "XA RECOVER CONVERT XID")
 	if err != nil {
@@ -202,7 +202,7 @@ func parseXID(format, first, second int, data string) (string, error) {
 	return fmt.Sprintf("X'%X',X'%X',%d", raw[:first], raw[first:], format), nil
 }
 
-// preludeTimeout bounds what is asked of the recipient before the statement of a clone.
+// preludeTimeout bounds what happens on the recipient before the statement of a clone.
 const preludeTimeout = 5 * time.Second
 
 // cancelTimeout bounds the KILL of a clone, which on a busy machine takes milliseconds.
@@ -211,9 +211,9 @@ const cancelTimeout = 10 * time.Second
 // CancelClone ends a clone that the server receives: its statement ends with an error. The server stays up, without most
 // of its former data, until it is cloned again. Without a clone it does nothing.
 //
-// ErrCloneHangs means that the KILL did not return within 10 s. KILL wakes the session out of its wait for the donor, and
-// spins until it has left it; a session that waits again before that was seen is never woken again (9.7.4; seen with
-// gdb, in 1 of about 70 on a busy machine). Both hang then, while the server answers others.
+// ErrCloneHangs means that the KILL did not return within 10 s. KILL wakes the session from its wait for the donor, and
+// spins until it has left that wait; if the session waits again before KILL has seen that, KILL never wakes it again (9.7.4;
+// seen with gdb, in 1 of about 70 on a busy machine). Then both hang, while the server answers others.
 func (db *DB) CancelClone(ctx context.Context) error {
 	session, err := db.cloneSession(ctx)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -227,7 +227,7 @@ func (db *DB) CancelClone(ctx context.Context) error {
 	_, err = db.pool.ExecContext(bounded, fmt.Sprintf("KILL QUERY %d", session))
 	switch {
 	case err == nil || number(err) == numberNoSuchThread:
-		return nil // one that ended meanwhile is what was asked for
+		return nil // a clone that ended meanwhile is as good as cancelled
 	case bounded.Err() != nil && ctx.Err() == nil:
 		return fmt.Errorf("cancel clone of %s: %w within %s: %w", db.target, ErrCloneHangs, cancelTimeout, err)
 	default:
@@ -245,7 +245,7 @@ func (db *DB) cloneSession(ctx context.Context) (session int64, err error) {
 const (
 	cloneSessionQuery = "SELECT PID FROM performance_schema.clone_status WHERE STATE IN ('Not Started', 'In Progress') AND PID > 0"
 
-	// A server that was ended while it received a clone calls it in progress ever after, with error 1317 and no session.
+	// A server that ended while it received a clone reports it as in progress for ever, with error 1317 and no session.
 	cloneStatusQuery   = "SELECT IF(STATE = 'In Progress' AND PID = 0 AND ERROR_NO <> 0, 'Failed', STATE), ERROR_NO, ERROR_MESSAGE, SOURCE, BEGIN_TIME, UNIX_TIMESTAMP(BEGIN_TIME) FROM performance_schema.clone_status ORDER BY ID DESC LIMIT 1"
 	cloneProgressQuery = "SELECT STAGE, STATE, COALESCE(ESTIMATE, 0), COALESCE(DATA, 0) FROM performance_schema.clone_progress ORDER BY ID, BEGIN_TIME IS NULL, BEGIN_TIME"
 )

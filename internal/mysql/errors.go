@@ -12,7 +12,7 @@ import (
 
 // Errors that callers branch on.
 var (
-	// ErrReplicaConfigured refuses to open writes on a server that still has a replication channel.
+	// ErrReplicaConfigured says that a server still has a replication channel, so writes are not opened on it.
 	ErrReplicaConfigured = errors.New("a replication channel is configured")
 	// ErrWritable says that a server accepts writes where it must not.
 	ErrWritable = errors.New("the server accepts writes")
@@ -20,13 +20,13 @@ var (
 	ErrCloneOutcomeUnknown = errors.New("outcome of the clone is unknown")
 	// ErrCloneHangs says that a clone could not be cancelled: only the end of the server ends it.
 	ErrCloneHangs = errors.New("the server did not cancel the clone")
-	// ErrNotFenced says that super_read_only=ON could not be established and read back in time.
+	// ErrNotFenced says that super_read_only=ON could not be set and read back in time.
 	ErrNotFenced = errors.New("not fenced")
-	// ErrRefused is a name or password that MySQL would not take, or would silently cut.
+	// ErrRefused says that MySQL would not take a name or password, or would silently cut it.
 	ErrRefused = errors.New("refused before it was sent")
 	// ErrNotOpen says that a server does not accept writes of clients where it has to.
 	ErrNotOpen = errors.New("the server does not accept writes")
-	// ErrNotFollowing says that a server does not receive from the source that was named.
+	// ErrNotFollowing says that a server does not receive from the given source.
 	ErrNotFollowing = errors.New("the server does not follow that source")
 	// ErrNoWindow says that a server is not in a window: offline, read-only to clients, writable to us.
 	ErrNoWindow = errors.New("the server is not in a window")
@@ -34,11 +34,11 @@ var (
 	ErrRightMissing = errors.New("our account lacks a right")
 	// ErrSealed says that a server could not write its keyring.
 	ErrSealed = errors.New("the keyring cannot be written")
-	// ErrLocked says that a backup or DDL stands in the way for now.
+	// ErrLocked says that a backup or DDL blocks the statement for now.
 	ErrLocked = errors.New("a backup or a change of a table is under way")
 	// ErrHalfRotated says that InnoDB has a new master key, and that the binary logs have none, as far as is known.
 	ErrHalfRotated = errors.New("InnoDB's master key was rotated, and that of the binary logs was not")
-	// ErrGTIDAdded says that a rotation left a transaction of its own, which it must not: the site has to be cloned again.
+	// ErrGTIDAdded says that a rotation made a transaction of its own, which it must not: the site has to be cloned again.
 	ErrGTIDAdded = errors.New("the rotation left a transaction")
 )
 
@@ -67,8 +67,8 @@ func number(err error) uint16 {
 	return 0
 }
 
-// withoutSecret is the error of a statement that contained a secret. The server quotes statements that it does not
-// understand; such an error is replaced, and its chain cut.
+// withoutSecret returns the error of a statement that contained a secret. The server quotes statements that it does not
+// understand; withoutSecret replaces such an error and cuts its chain.
 func withoutSecret(err error, secret string) error {
 	if err == nil {
 		return nil

@@ -11,23 +11,23 @@ import (
 )
 
 // MySQL starts the event scheduler again the moment super_read_only goes off, and neither offline_mode nor read_only stops an
-// event of an administrator (seen on 9.7.4). A site that was active, or was cloned from one, has events that are enabled: in a
-// window they would commit what no other site has.
+// event of an administrator (seen on 9.7.4). A site that was active, or was cloned from one, has enabled events: in a window
+// they would commit transactions that no other site has.
 const (
 	eventsOff = "SET GLOBAL event_scheduler = OFF"
 	eventsOn  = "SET GLOBAL event_scheduler = ON"
-	// eventWorkers are events that run: they go on when the scheduler ends.
+	// eventWorkers are running events: they continue when the scheduler ends.
 	eventWorkers = "SELECT PROCESSLIST_ID FROM performance_schema.threads WHERE NAME = 'thread/sql/event_worker' AND PROCESSLIST_ID IS NOT NULL"
-	// eventsOffByUs is true if it was the operator that switched the scheduler off last: users do it themselves too, and then
-	// it stays off. The server remembers it as long as the setting lasts, so no crash of ours loses it.
+	// eventsOffByUs is true if the operator was the last to switch the scheduler off. Users switch it off too, and then it
+	// stays off. The server remembers this as long as the setting lasts, so a crash of ours does not lose it.
 	eventsOffByUs = "SELECT EXISTS (SELECT * FROM performance_schema.variables_info" +
 		" WHERE VARIABLE_NAME = 'event_scheduler' AND VARIABLE_SOURCE = 'DYNAMIC' AND SET_USER = '" + AccountOperator + "')"
 )
 
-// eventPoll is how often it is looked whether events that were killed have ended.
+// eventPoll is how often stopEvents looks whether killed events have ended.
 const eventPoll = 50 * time.Millisecond
 
-// stopEvents switches the event scheduler off and ends the events that run. Only resumeEvents switches it on again.
+// stopEvents switches the event scheduler off and ends the running events. Only resumeEvents switches it on again.
 func stopEvents(ctx context.Context, conn *sql.Conn) error {
 	state, err := eventScheduler(ctx, conn)
 	if err != nil {

@@ -17,7 +17,7 @@ const (
 	StageNone = ""
 	// StageReadOnly: offline_mode and super_read_only were enough.
 	StageReadOnly = "ReadOnly"
-	// StageKillSessions: sessions that offline_mode leaves alone had to be killed.
+	// StageKillSessions: sessions that offline_mode does not cut had to be killed.
 	StageKillSessions = "KillSessions"
 )
 
@@ -29,8 +29,8 @@ const (
 
 // FenceOptions tune the ladder.
 type FenceOptions struct {
-	// LockWait is how long super_read_only=ON may wait for locks of others before they are killed. MySQL counts in whole
-	// seconds; it is rounded up, and zero means one second.
+	// LockWait is how long super_read_only=ON may wait for locks of other sessions before they are killed. MySQL counts in
+	// whole seconds; LockWait is rounded up, and zero means one second.
 	LockWait time.Duration
 }
 
@@ -39,8 +39,8 @@ type FenceResult struct {
 	// Stage is the rung that was needed.
 	Stage string
 	// ReadBack is what the server's variables said after super_read_only=ON; clients' commits can no longer make its
-	// Executed set grow (FLUSH statements of accounts with RELOAD still do, with nothing in them). What comes from tables
-	// is not in it: replication, clone and databases are left zero.
+	// Executed set grow (FLUSH statements of accounts with RELOAD still do, with empty transactions). It leaves out what
+	// comes from tables: replication, clone and databases are zero.
 	ReadBack Status
 	// PreparedXA counts XA transactions that are prepared and not ended. While there are any, offline_mode stays on:
 	// super_read_only does not refuse XA COMMIT, and any ordinary account may end any of them.
@@ -56,11 +56,11 @@ const (
 // Fence makes the server refuse every commit of clients, and proves it by reading back. An error means that nothing is
 // proven: not even that the server is still writable.
 //
-// offline_mode=ON cuts the sessions of ordinary accounts first, because super_read_only=ON waits for their locks and
-// running statements; it comes off again, best effort, once the fence is read back, so that reads go on. What it leaves
-// alone (accounts with CONNECTION_ADMIN) and what still stands in the way after LockWait is killed, again and again until
-// ctx ends. A prepared XA transaction keeps offline_mode on, see FenceResult. Replication's dump threads, the applier and our own accounts are never killed: replicas must be able to fetch
-// the last transactions of a fenced source.
+// First, offline_mode=ON cuts the sessions of ordinary accounts, because super_read_only=ON waits for their locks and running statements;
+// Fence lifts it again, best effort, once it has read the fence back, so that reads continue. If super_read_only=ON still waits after
+// LockWait, Fence kills the sessions that are left (accounts with CONNECTION_ADMIN), and tries again until ctx ends. A prepared XA
+// transaction keeps offline_mode on, see FenceResult. Fence never kills dump threads, the applier or sessions of the operator, the sidecar
+// and replication: replicas must be able to fetch the last transactions of a fenced source.
 //
 // It uses a connection of its own: a pooled one may hang in a partition.
 func (db *DB) Fence(ctx context.Context, opts FenceOptions) (FenceResult, error) {
@@ -97,22 +97,22 @@ func fenceOn(ctx context.Context, conn *sql.Conn, opts FenceOptions) (FenceResul
 	return letReadersIn(ctx, conn, result)
 }
 
-// letReadersIn ends offline_mode on a server that is read-only, unless a prepared XA transaction could be committed then.
+// letReadersIn lifts offline_mode on a read-only server, unless a client could then commit a prepared XA transaction.
 func letReadersIn(ctx context.Context, conn *sql.Conn, result FenceResult) (FenceResult, error) {
 	var err error
 	if result.PreparedXA, err = countPreparedXA(ctx, conn); err != nil {
-		// Without knowing, the door stays shut and nothing is claimed: a commit could come through it.
+		// Without the count, offline_mode stays on and nothing is claimed: a commit could come in.
 		return FenceResult{}, fmt.Errorf("look for prepared XA transactions: %w", err)
 	}
 	if result.PreparedXA == 0 {
-		// Best effort: the fence stands either way, and whoever fences again clears it.
+		// Best effort: the fence holds either way, and the next fence lifts offline_mode.
 		if _, err := conn.ExecContext(ctx, offlineOff); err == nil {
 			result.ReadBack.OfflineMode = false
 		}
 		return result, nil
 	}
-	// A session that was cut may still be on its way into XA COMMIT, and one with CONNECTION_ADMIN was not cut at all. Once
-	// no session is left and none can come in, the set that is read back is final.
+	// A session that was cut may still be about to run XA COMMIT, and one with CONNECTION_ADMIN was not cut at all. Once no
+	// session is left and none can come in, the set that is read back is final.
 	for {
 		left, err := killSessions(ctx, conn)
 		if err != nil {
@@ -138,12 +138,12 @@ func climb(ctx context.Context, conn *sql.Conn, opts FenceOptions) (FenceResult,
 	if wait <= 0 {
 		wait = defaultLockWait
 	}
-	// lock_wait_timeout is the only bound that the server itself keeps: a statement whose client has gone still ends.
+	// lock_wait_timeout is the only bound that the server itself enforces: so a statement whose client has gone still ends.
 	setWait := fmt.Sprintf("SET SESSION lock_wait_timeout = %d", int(math.Ceil(wait.Seconds())))
 	if _, err := conn.ExecContext(ctx, setWait); err != nil {
 		return FenceResult{}, fmt.Errorf("bound the lock wait: %w", err)
 	}
-	// A refused offline_mode does not stop the fence: super_read_only alone is what is proven. It only takes longer.
+	// If the server refuses offline_mode, the fence only takes longer: the proof is super_read_only alone.
 	_, offlineErr := conn.ExecContext(ctx, offlineOn)
 	stage := StageReadOnly
 	for {
@@ -164,7 +164,7 @@ func climb(ctx context.Context, conn *sql.Conn, opts FenceOptions) (FenceResult,
 		return FenceResult{}, fmt.Errorf("read back: %w", err)
 	}
 	if !after.fenced() {
-		// Somebody with the right to do so has lifted it at once.
+		// Someone with the right to do so has lifted it at once.
 		return FenceResult{}, fmt.Errorf("read back: super_read_only is %v, read_only is %v", after.SuperReadOnly, after.ReadOnly)
 	}
 	return FenceResult{Stage: stage, ReadBack: after}, nil
@@ -172,16 +172,16 @@ func climb(ctx context.Context, conn *sql.Conn, opts FenceOptions) (FenceResult,
 
 func (s Status) fenced() bool { return s.SuperReadOnly && s.ReadOnly }
 
-// clientSessions are connections of clients: threads of the server itself have no connection type. Who has not said a
-// password yet is none, and offline_mode does not let him become one.
+// clientSessions are connections of clients, and of our accounts for backups, clones and the write probe: threads of the
+// server itself have no connection type. A connection not logged in yet is none, and offline_mode lets it become none.
 const clientSessions = `SELECT PROCESSLIST_ID FROM performance_schema.threads
  WHERE CONNECTION_TYPE IS NOT NULL AND PROCESSLIST_ID <> CONNECTION_ID()
  AND COALESCE(PROCESSLIST_USER, 'unauthenticated user') NOT IN ('unauthenticated user',
   '` + AccountOperator + `', '` + AccountSidecar + `', '` + AccountReplication + `')
  AND COALESCE(PROCESSLIST_COMMAND, '') NOT IN ('Binlog Dump', 'Binlog Dump GTID')`
 
-// killSessions ends the sessions of all clients but our own, and says how many there were. A session that is gone
-// already, or that may not be killed, does not keep the others alive: the caller's next look shows whether it mattered.
+// killSessions ends all clientSessions, and returns how many there were. If one is gone already or may not be killed, it
+// still kills the others: the caller's next look shows whether that one mattered.
 func killSessions(ctx context.Context, conn *sql.Conn) (int, error) {
 	ids, err := queryNumbers(ctx, conn, clientSessions)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// halfWait is how long an applier may take to stop before it is looked at. One that idles stops in milliseconds.
+// halfWait is how long an applier may take to stop before we look at it. An idle one stops in milliseconds.
 const halfWait = 100 * time.Millisecond
 
 // idleCoordinator finds the thread that reads the relay log, if every transaction that was received whole is executed:
-// what it still holds then is half a transaction, whose rest never came.
+// then it can only hold half a transaction, the rest of which never came.
 const idleCoordinator = `SELECT t.PROCESSLIST_ID FROM performance_schema.replication_applier_status_by_coordinator c
 JOIN performance_schema.replication_connection_status s USING (CHANNEL_NAME)
 JOIN performance_schema.threads t ON t.THREAD_ID = c.THREAD_ID
@@ -24,11 +24,11 @@ WHERE c.CHANNEL_NAME = '' AND s.SERVICE_STATE = 'OFF' AND t.PROCESSLIST_ID IS NO
 // stopReplication ends both threads of the channel, the receiver first.
 //
 // A source that is lost in the middle of a transaction leaves half of it in the relay log. mysqld then lets STOP REPLICA
-// wait a minute for the other half, which cannot come, because the receiver has stopped. So the thread that waits is
-// killed: half a transaction is rolled back and belongs to nobody, and nothing else is left to apply (I8).
+// wait a minute for the other half, which cannot come, because the receiver has stopped. So stopReplication kills the thread
+// that waits: the half is rolled back, no client was told that it was committed, and nothing else is left to apply (I8).
 func (db *DB) stopReplication(ctx context.Context, conn *sql.Conn) error {
 	stopped := make(chan error, 1)
-	// The looks begin with the first statement: it waits too if a caller that has gone away left mysqld waiting.
+	// The looks begin with the first statement: it waits too if an earlier caller went away and left mysqld waiting.
 	go func() { stopped <- execAll(ctx, conn, "STOP REPLICA IO_THREAD", "STOP REPLICA SQL_THREAD") }()
 	look := time.NewTicker(halfWait)
 	defer look.Stop()
@@ -50,7 +50,7 @@ func (db *DB) killIdleCoordinator(ctx context.Context) error {
 	var thread uint64
 	err := db.pool.QueryRowContext(ctx, idleCoordinator).Scan(&thread)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil // it has stopped, or applies what was received whole: that must not be broken off
+		return nil // it has stopped, or applies a transaction that was received whole, which must not be interrupted
 	}
 	if err != nil {
 		return fmt.Errorf("find the thread that reads the relay log: %w", err)

@@ -18,12 +18,12 @@ type Key struct{ ID, Owner string }
 type KeyringStatus struct {
 	// Component is the name of the component; it is empty if none is loaded.
 	Component string
-	// Active is true if the component could be initialised: a server starts also without that.
+	// Active is true if the component could be initialised; a server starts even if it could not.
 	Active bool
 	// DataFile is the file that the component was configured with.
 	DataFile string
-	// ReadOnly is how the component was configured. It proves nothing: with a file that can be written, 9.7.4 writes it
-	// all the same.
+	// ReadOnly is true if the component was configured so. It proves nothing: 9.7.4 writes a file that can be written all
+	// the same.
 	ReadOnly bool
 	// Keys are those that the server knows of.
 	Keys []Key
@@ -81,15 +81,15 @@ func (db *DB) pairs(ctx context.Context, query string, take func(a, b string)) e
 
 // Coverage is what a server says is encrypted.
 type Coverage struct {
-	// SystemTablespace covers the tablespace mysql and sys.sys_config, which MySQL makes in the clear.
+	// SystemTablespace covers the tablespace mysql and sys.sys_config, which MySQL makes unencrypted.
 	SystemTablespace bool
-	// Unencrypted counts the user tablespaces in the clear, and the user tables in the system tablespace.
+	// Unencrypted counts the unencrypted user tablespaces, and the user tables in the system tablespace.
 	Unencrypted int
-	// RedoLog and BinaryLog are the settings. UndoLog is also true of every undo tablespace there is.
+	// RedoLog and BinaryLog are the settings. UndoLog is true only if every undo tablespace is encrypted, too.
 	RedoLog, UndoLog, BinaryLog bool
 }
 
-// ours are the tablespaces that MySQL makes in the clear and that EncryptSystemTablespaces encrypts.
+// ours are the tablespaces that MySQL makes unencrypted and that EncryptSystemTablespaces encrypts.
 const ours = "'mysql', 'sys/sys_config'"
 
 const coverageQuery = `SELECT @@GLOBAL.innodb_redo_log_encrypt, @@GLOBAL.innodb_undo_log_encrypt, @@GLOBAL.binlog_encryption,
@@ -97,15 +97,15 @@ const coverageQuery = `SELECT @@GLOBAL.innodb_redo_log_encrypt, @@GLOBAL.innodb_
  (SELECT COUNT(*) FROM information_schema.INNODB_TABLESPACES WHERE NAME IN (` + ours + `) AND ENCRYPTION = 'Y'),
  (` + plainQuery + `) + (` + inSystemQuery + `)`
 
-// inSystemQuery counts what users have in InnoDB's system tablespace, which cannot be encrypted: with innodb_file_per_table=OFF every
-// new table, else those that name it. MySQL itself has nothing there with a name that begins with a schema.
+// inSystemQuery counts the tables of users in InnoDB's system tablespace, which cannot be encrypted: with innodb_file_per_table=OFF
+// every new table, else those that name it. None of MySQL's own names there begins with a schema.
 const inSystemQuery = `SELECT COUNT(*) FROM information_schema.INNODB_TABLES WHERE SPACE = 0 AND NAME LIKE '%/%'`
 
 // plainQuery counts user tablespaces: neither the temporary one, nor undo, nor our own two.
 const plainQuery = `SELECT COUNT(*) FROM information_schema.INNODB_TABLESPACES
  WHERE ENCRYPTION <> 'Y' AND SPACE_TYPE IN ('Single', 'General') AND NAME NOT IN (` + ours + `)`
 
-// Coverage asks what is encrypted. Names are not asked for: the answer travels where strangers may read it.
+// Coverage asks what is encrypted. It asks for no names: strangers may read the answer on its way.
 func (db *DB) Coverage(ctx context.Context) (Coverage, error) {
 	ctx, cancel := long(ctx)
 	defer cancel()
@@ -124,22 +124,22 @@ func (db *DB) readCoverage(ctx context.Context) (Coverage, error) {
 	return c, err
 }
 
-// The statements that encrypt what MySQL makes in the clear: the data dictionary with all its names, and one table.
+// These statements encrypt what MySQL makes unencrypted: the data dictionary with all its names, and one table.
 const (
 	encryptDictionary = "ALTER TABLESPACE mysql ENCRYPTION = 'Y'"
 	encryptSysConfig  = "ALTER TABLE sys.sys_config ENCRYPTION = 'Y'"
 	encryptedQuery    = "SELECT COUNT(*) > 0 FROM information_schema.INNODB_TABLESPACES WHERE NAME = ? AND ENCRYPTION = 'Y'"
 )
 
-// EncryptionStatements do what EncryptSystemTablespaces does, while a data directory is made: they belong behind
+// EncryptionStatements do what EncryptSystemTablespaces does, while a data directory is made: they come after
 // AccountStatements in the same init file.
 func EncryptionStatements() []string { return []string{encryptDictionary, encryptSysConfig} }
 
-// EncryptSystemTablespaces brings the data dictionary and sys.sys_config under encryption. It is DDL, which replicates: it
-// refuses with ErrNotOpen anywhere but on a server that accepts writes of clients. Calling again is safe.
+// EncryptSystemTablespaces encrypts the data dictionary and sys.sys_config. That is DDL, which replicates: it refuses with
+// ErrNotOpen unless the server accepts writes of clients. Calling again is safe.
 //
-// It returns only after the next checkpoint. MySQL 9.7.4 leaves a recipient that cannot start if a clone begins before
-// that: its redo log holds the encryption of the data dictionary under the donor's key.
+// It returns only after the next checkpoint. If a clone begins before that, the recipient of MySQL 9.7.4 cannot start: its
+// redo log holds the encryption of the data dictionary under the donor's key.
 func (db *DB) EncryptSystemTablespaces(ctx context.Context) error {
 	ctx, cancel := long(ctx)
 	defer cancel()
@@ -150,7 +150,7 @@ func (db *DB) EncryptSystemTablespaces(ctx context.Context) error {
 }
 
 func encryptSystem(ctx context.Context, conn *sql.Conn) error {
-	// A fence waits for a statement under way: one that waits for a lock itself gives up soon.
+	// A fence waits for a running statement: so one that waits for a lock itself must give up soon.
 	if err := execAll(ctx, conn, "SET SESSION lock_wait_timeout = 1"); err != nil {
 		return err
 	}
@@ -163,8 +163,8 @@ func encryptSystem(ctx context.Context, conn *sql.Conn) error {
 		if encrypted {
 			continue
 		}
-		// Read last: in a window of a replica, which our account could write in, the statement would be an errant
-		// transaction.
+		// These flags are read last: our account could also write in a window of a replica, where the statement would be an
+		// errant transaction.
 		st, err := readVariables(ctx, conn)
 		if err != nil {
 			return fmt.Errorf("read flags: %w", err)
@@ -183,8 +183,8 @@ func encryptSystem(ctx context.Context, conn *sql.Conn) error {
 	return awaitCheckpoint(ctx, conn)
 }
 
-// AwaitCheckpoint waits until nothing that the server has written to its redo log by now is needed for a recovery. On a server
-// that writes little that may take a minute, with a large redo log longer.
+// AwaitCheckpoint waits until a recovery needs nothing that the server has written to its redo log by now. That may take a minute
+// on a server that writes little, and longer with a large redo log.
 func (db *DB) AwaitCheckpoint(ctx context.Context) error {
 	if err := db.onFresh(ctx, func(conn *sql.Conn) error { return awaitCheckpoint(ctx, conn) }); err != nil {
 		return fmt.Errorf("await checkpoint of %s: %w", db.target, err)
@@ -192,10 +192,10 @@ func (db *DB) AwaitCheckpoint(ctx context.Context) error {
 	return nil
 }
 
-// checkpointPoll is how often the redo log is looked at.
+// checkpointPoll is how often awaitCheckpoint looks at the redo log.
 const checkpointPoll = 200 * time.Millisecond
 
-// awaitCheckpoint waits until nothing that is in the redo log now is needed for a recovery.
+// awaitCheckpoint waits until a recovery needs nothing that is in the redo log now.
 func awaitCheckpoint(ctx context.Context, conn *sql.Conn) error {
 	now, err := logPosition(ctx, conn, "Innodb_redo_log_current_lsn")
 	if err != nil {
@@ -224,12 +224,12 @@ func logPosition(ctx context.Context, conn *sql.Conn, name string) (int64, error
 	return position, nil
 }
 
-// RotateMasterKeys gives the server new master keys, of InnoDB and of its binary logs, and proves that no transaction
-// came of it (I20). It refuses with ErrNoWindow unless BeginWindow stands: clients must not be able to write, and the
-// statement must neither replicate nor count as one of this server's own. On a sealed server it fails with ErrSealed.
+// RotateMasterKeys gives the server new master keys, of InnoDB and of its binary logs, and proves that this made no
+// transaction (I20). It refuses with ErrNoWindow unless the server is in a window (BeginWindow): clients must not be able to
+// write, and the statement must neither replicate nor count as one of this server's own. On a sealed server it fails with ErrSealed.
 //
-// It fails with ErrLocked if a backup or DDL, also of replication, keeps it waiting. After ErrHalfRotated the rest is for
-// RotateBinaryLogKey; after any other error both may be rotated again. No statement goes on, unless the error says that too.
+// It fails with ErrLocked if a backup or DDL, also of replication, keeps it waiting. After ErrHalfRotated, RotateBinaryLogKey does
+// the rest; after any other error both keys may be rotated again. No statement runs on, unless the error says that too.
 func (db *DB) RotateMasterKeys(ctx context.Context) error { return db.rotateKeys(ctx, false) }
 
 // RotateBinaryLogKey is the rest of RotateMasterKeys after ErrHalfRotated. Without that key there is nothing to do.
@@ -245,7 +245,7 @@ func (db *DB) rotateKeys(ctx context.Context, half bool) error {
 	return nil
 }
 
-// whole rotates on a connection of its own, and leaves neither a statement behind that goes on nor a receiver that stands still.
+// whole rotates on a connection of its own, and leaves behind neither a running statement nor a stopped receiver.
 func (r *keyRotation) whole(ctx context.Context, onFresh func(context.Context, func(*sql.Conn) error) error, end func(context.Context, uint64) error) error {
 	err := onFresh(ctx, func(conn *sql.Conn) error {
 		if err := conn.QueryRowContext(ctx, sessionQuery).Scan(&r.session); err != nil {
@@ -255,10 +255,10 @@ func (r *keyRotation) whole(ctx context.Context, onFresh func(context.Context, f
 	})
 	var goesOn error
 	if err != nil && r.session != 0 && (ctx.Err() != nil || r.stopped && number(err) == 0) {
-		goesOn = end(ctx, r.session) // no answer came, or nobody waits for it: the keys must not be rotated outside the window
+		goesOn = end(ctx, r.session) // no answer came, or the caller gave up: the keys must not be rotated outside the window
 	}
 	if r.stopped && goesOn == nil {
-		// On every way out. While the key may still be rotated it stays stopped (I8), and is attached again as any replica is.
+		// This runs on every way out. While the key may still be rotated, the receiver stays stopped (I8), and Follow starts it later.
 		starting, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 		err = errors.Join(err, onFresh(starting, func(conn *sql.Conn) error { return execAll(starting, conn, startReceiver) }))
 		cancel()
@@ -267,10 +267,10 @@ func (r *keyRotation) whole(ctx context.Context, onFresh func(context.Context, f
 }
 
 const (
-	// endTimeout bounds how long a session that was killed may take to end, as it first writes headers of tablespaces; endPoll is how often it is looked at.
+	// endTimeout bounds how long a killed session may take to end, because it first writes headers of tablespaces; endPoll is how often to look.
 	endTimeout = 30 * time.Second
 	endPoll    = 50 * time.Millisecond
-	// ownSession is true while a session of this account is there: numbers begin anew when mysqld does.
+	// ownSession is true while the session exists and is of this account: a new mysqld uses the same numbers again.
 	ownSession = "SELECT COUNT(*) > 0 FROM performance_schema.threads WHERE PROCESSLIST_ID = ? AND PROCESSLIST_USER = ?"
 )
 
@@ -304,7 +304,7 @@ func (db *DB) endSession(ctx context.Context, id uint64) error {
 
 const (
 	sqlLogBinOff = "SET SESSION sql_log_bin = 0"
-	// boundRotation is for each lock: the default is a year, and a fence waits behind whoever waits.
+	// boundRotation bounds the wait for each lock: the default is a year, and a fence queues behind any session that waits.
 	boundRotation   = "SET SESSION lock_wait_timeout = 5"
 	rotateInnoDB    = "ALTER INSTANCE ROTATE INNODB MASTER KEY"
 	rotateBinaryLog = "ALTER INSTANCE ROTATE BINLOG MASTER KEY"
@@ -317,7 +317,7 @@ const (
 
 // keyRotation is one rotation of the master keys of a server.
 type keyRotation struct {
-	// half is true if InnoDB's key was rotated before: each rotation adds a key, which the keyring keeps.
+	// half is true if InnoDB's key is already rotated: each rotation adds a key, which the keyring keeps.
 	half bool
 	// session is the number of the session in which it runs; stopped is true once it may have stopped the receiver.
 	session uint64
@@ -325,7 +325,7 @@ type keyRotation struct {
 }
 
 func (r *keyRotation) run(ctx context.Context, conn *sql.Conn) error {
-	// First of all: on this connection nothing may ever be logged.
+	// This comes first: nothing on this connection may ever get into the binary log.
 	if err := execAll(ctx, conn, sqlLogBinOff, boundRotation); err != nil {
 		return err
 	}
@@ -349,7 +349,7 @@ func (r *keyRotation) run(ctx context.Context, conn *sql.Conn) error {
 	if err != nil {
 		return fmt.Errorf("read back: %w", err)
 	}
-	// What replication applies meanwhile carries the names of other servers.
+	// Transactions that replication applies meanwhile carry the UUIDs of other servers.
 	added := after.Executed.Subtract(before.Executed).String()
 	if strings.Contains(added, strings.ToLower(before.ServerUUID)) {
 		return fmt.Errorf("%w: %s", ErrGTIDAdded, added)
@@ -357,9 +357,9 @@ func (r *keyRotation) run(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// rotate rotates the keys that there are. A new key of the binary log begins new relay logs too, also in the middle of a
-// transaction that is being received. The applier throws the one with its head away, and cannot start again from the rest: what is
-// received could be applied by nobody if the source were lost then (I8). So the receiver stands still meanwhile.
+// rotate rotates the existing keys. A new key of the binary log also begins new relay logs, even in the middle of a transaction
+// that is being received. The applier then deletes the log with its head, and cannot start again from the rest: if the source were
+// lost then, the received transactions could not be applied (I8). So the receiver is stopped meanwhile.
 func (r *keyRotation) rotate(ctx context.Context, conn *sql.Conn) error {
 	var binaryLog, receives bool
 	if err := conn.QueryRowContext(ctx, rotationQuery).Scan(&binaryLog, &receives); err != nil {
@@ -383,7 +383,7 @@ func (r *keyRotation) rotate(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// rightMissing marks what a server refused because of a right that our account lacks.
+// rightMissing marks an error that means that our account lacks a right.
 func rightMissing(err error) error {
 	if n := number(err); n == numberRightMissing || n == numberTableDenied {
 		return fmt.Errorf("%w: %w", ErrRightMissing, err)

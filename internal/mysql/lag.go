@@ -4,10 +4,10 @@ package mysql
 
 import "time"
 
-// silentHeartbeats is after how many heartbeat periods without a word a source counts as unheard.
+// silentHeartbeats is how many heartbeat periods a source may be silent before it counts as unheard.
 const silentHeartbeats = 3
 
-// lagFacts are the times, in seconds since 1970 with 0 for "never", from which the lag of a replica is told. Original
+// lagFacts are the times, in seconds since 1970 with 0 for "never", from which the lag of a replica follows. Original
 // commits are on the clock of the server that committed, everything else on the replica's own.
 type lagFacts struct {
 	now, interval float64
@@ -15,25 +15,25 @@ type lagFacts struct {
 	connected, applying, caughtUp bool
 	// heartbeat is when the last one came, queuedAt when the last transaction was received, queued its original commit.
 	heartbeat, queued, queuedAt float64
-	// pending are original commits of transactions that are being received or applied at this moment.
+	// pending are the original commits of the transactions that are being received or applied at this moment.
 	pending []float64
 }
 
-// lag is how far a replica is behind, by its own clock alone or by two.
+// lag is how far a replica is behind, by its own clock alone or by two clocks.
 type lag struct {
 	seconds float64
-	// clocks is true if seconds is a moment on the replica's clock minus one on the source's. It is off, and may be negative, by as
-	// much as the replica's is ahead.
+	// clocks is true if seconds is a moment on the replica's clock minus one on the source's. Then it is wrong by as much as the
+	// replica's clock is ahead, and may be negative.
 	clocks bool
 }
 
-// of tells the lag of a replica; nil if it is not known.
+// of returns the lag of a replica; nil if it is not known.
 func (f lagFacts) of() *lag {
-	// Without a connection the source may have any number of transactions that this replica has never heard of.
+	// Without a connection, the source may have any number of transactions that this replica has never heard of.
 	if !f.connected {
 		return nil
 	}
-	// A backlog that nobody works on has an age that is not visible anywhere.
+	// If no applier works on a backlog, its age does not show anywhere.
 	if !f.caughtUp && !f.applying {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (f lagFacts) of() *lag {
 		}
 	}
 	if oldest > 0 {
-		// Its age only grows while it is pending, so this needs no fresh contact: it can be too small, never 0 for long.
+		// Its age only grows while it is pending, so this needs no fresh contact: it can be too small, but not 0 for long.
 		return &lag{f.now - oldest, true}
 	}
 	// A connection can be cut without either end knowing: only a recent word from the source counts.
@@ -55,10 +55,10 @@ func (f lagFacts) of() *lag {
 	case !f.caughtUp && f.queued == 0:
 		return nil
 	case !f.caughtUp:
-		// Between two transactions no worker holds one; the newest received is then the best bound there is.
+		// Between two transactions no worker holds one; then the newest received one is the best bound there is.
 		return &lag{f.now - f.queued, true}
 	case f.queuedAt > f.heartbeat && f.queued > 0:
-		// The source is busy, heartbeats come only at the end of its log: the lag is what it was at the last receipt.
+		// The source is busy, and heartbeats come only at the end of its log: the lag is that of the last receipt.
 		return &lag{f.queuedAt - f.queued, true}
 	default:
 		return &lag{}
@@ -86,10 +86,10 @@ func ReplicaBehind(seconds float64) *ReplicaStatus {
 	return &ReplicaStatus{lag: l, LagSeconds: l.with(0)}
 }
 
-// readAheadMost is how long an answer may take to tell the clock of the server that gave it. Half of it is the error.
+// readAheadMost is how long an answer may take for its server's clock to be known from it. The error is up to half of that.
 const readAheadMost = 200 * time.Millisecond
 
-// clockAhead is how much a server's clock, which read now while an answer was on its way, is ahead of ours; nil if it took too long.
+// clockAhead is how far a server's clock is ahead of ours, if the server read now on it for this answer; nil if the answer took too long.
 func clockAhead(now float64, asked time.Time, took time.Duration) *float64 {
 	if took > readAheadMost {
 		return nil

@@ -9,23 +9,23 @@ import (
 	"strings"
 )
 
-// Names under which Measures gives what is no status variable: the largest number of connections, and the bytes that were written to
-// binary logs since mysqld began. Without the instrument of performance_schema the latter is missing.
+// Names under which Measures returns two values that are not status variables: the largest number of connections, and the bytes written
+// to binary logs since mysqld started. Without the instrument of performance_schema the latter is missing.
 const (
 	MeasureMaxConnections = "mfg_max_connections"
 	MeasureBinlogWritten  = "mfg_binlog_written"
 )
 
-// measuresQuery gives names and values, all of them from memory. The server adds up the counters of all its sessions for it, as for
-// SHOW GLOBAL STATUS.
+// measuresQuery returns names and values, all of them from memory. For it the server adds up the counters of all its sessions, as it
+// does for SHOW GLOBAL STATUS.
 const measuresQuery = `SELECT VARIABLE_NAME, VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME IN (?)
  UNION ALL SELECT EVENT_NAME, COUNT_STAR FROM performance_schema.events_statements_summary_global_by_event_name WHERE EVENT_NAME IN (?)
  UNION ALL SELECT '` + MeasureMaxConnections + `', @@GLOBAL.max_connections
  UNION ALL SELECT '` + MeasureBinlogWritten + `', SUM_NUMBER_OF_BYTES_WRITE FROM performance_schema.file_summary_by_event_name
    WHERE EVENT_NAME = 'wait/io/file/sql/binlog'`
 
-// Measures reads status variables, and how often statements were carried out (statement/sql/select), by name, and the two above. What
-// the server lacks, or what is no number, is missing. Variables Com_* are missing for good: performance_schema leaves them out.
+// Measures reads status variables and counts of executed statements (statement/sql/select), by name, and the two above. A value that
+// the server lacks, or that is not a number, is missing. Variables Com_* are always missing: performance_schema leaves them out.
 func (db *DB) Measures(ctx context.Context, names []string) (map[string]float64, error) {
 	ctx, cancel := db.short(ctx)
 	defer cancel()
@@ -37,7 +37,7 @@ func (db *DB) Measures(ctx context.Context, names []string) (map[string]float64,
 	if err != nil {
 		return nil, fmt.Errorf("measure %s: %w", db.target, err)
 	}
-	// The error of closing says nothing that reading has not said.
+	// An error of Close would say nothing that reading has not said.
 	defer func() { _ = rows.Close() }()
 	found := make(map[string]float64, len(names)+2)
 	for rows.Next() {

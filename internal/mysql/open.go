@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mysql is everything that is said to mysqld: one file per subject. It carries out and reads back; it decides
-// nothing. Every call ends with its context. Statements that hold a password are never logged and never part of an
-// error. The facts it rests on were seen on a real server by the tests with build tag mysqld.
+// Package mysql holds everything that our programs say to mysqld: one file per subject. It carries out and reads back; it
+// decides nothing. Every call ends with its context. Statements that hold a password are never logged and never part of an
+// error. The tests with build tag mysqld check the facts that it relies on against a real server.
 package mysql
 
 import (
@@ -29,14 +29,13 @@ const (
 	longTimeout = 60 * time.Second
 )
 
-// The pool is small on purpose: a site is polled by one loop, and connections that a partition has cut are only found
-// out when they are used.
+// The pool is small on purpose: one loop polls a site, and only use shows that a partition has cut a connection.
 const (
 	maxConns     = 2
-	maxIdleConns = 1 // with an age it would have a goroutine of its own, which looks after it
+	maxIdleConns = 1 // it has no maximum age, because the pool would need a goroutine for that
 )
 
-// keepAlive finds a cut connection in about five seconds even where no context ends it.
+// keepAlive finds a cut connection in about five seconds even if no context ends it.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 2 * time.Second, Interval: time.Second, Count: 3}
 
 // Target is a server and the account to use there.
@@ -45,8 +44,8 @@ type Target struct {
 	Addr     string
 	User     string
 	Password string
-	// Passwords, if set, are asked for at every new connection and tried in turn instead of Password: while a password is replaced,
-	// a server takes one of two. It has to answer at once. It is asked again once all were refused, and may take a moment then.
+	// Passwords, if set, is called for every new connection, and its passwords are tried in turn instead of Password: while a password
+	// is being replaced, a server takes one of two. It has to answer at once. If all are refused it is called again, and then may take a moment.
 	Passwords func(ctx context.Context, again bool) []string
 	// TLS, if set, is required: there is no fallback to plaintext.
 	TLS *tls.Config
@@ -62,7 +61,7 @@ func (t Target) String() string { return t.User + "@" + t.Addr }
 // GoString never shows the password.
 func (t Target) GoString() string { return t.String() }
 
-// errNoPassword says that there is nothing to log in with.
+// errNoPassword says that there is no password to log in with.
 var errNoPassword = errors.New("no password is known")
 
 // DB talks to one server. It is safe for concurrent use.
@@ -70,11 +69,11 @@ type DB struct {
 	target Target
 	config *driver.Config
 	pool   *sql.DB
-	// noClone is set once the server was seen to lack performance_schema.clone_status, which comes with the plugin.
+	// noClone is set once a look found that the server lacks performance_schema.clone_status, which comes with the plugin.
 	noClone atomic.Bool
 }
 
-// Open prepares to talk to a server. It does no I/O: an unreachable server is found out by the first call.
+// Open prepares to talk to a server. It does no I/O: only the first call shows that a server is unreachable.
 func Open(t Target) (*DB, error) {
 	if t.Addr == "" || t.User == "" {
 		return nil, fmt.Errorf("open %s: address and user must be given", t)
@@ -116,7 +115,7 @@ func configOf(t Target) *driver.Config {
 	// Placeholders are filled in here: one round trip instead of three, and statements that cannot be prepared take
 	// them too. The driver quotes by the connection's own sql_mode.
 	c.InterpolateParams = true
-	// Errors are returned; nothing is printed behind the caller's back.
+	// The driver returns errors and must not print anything as well.
 	c.Logger = &driver.NopLogger{}
 	if t.Program != "" {
 		c.ConnectionAttributes = "program_name:" + strings.NewReplacer(",", " ", ":", " ").Replace(t.Program)
@@ -144,7 +143,7 @@ func (db *DB) connector() (sqldriver.Connector, error) {
 	return inTurn{db}, nil
 }
 
-// inTurn connects with the first of several passwords that the server takes.
+// inTurn tries several passwords, and connects with the first that the server takes.
 type inTurn struct{ db *DB }
 
 // Driver is the driver of the connections.
@@ -170,8 +169,8 @@ func (c inTurn) Connect(ctx context.Context) (sqldriver.Conn, error) {
 	return nil, err
 }
 
-// onFresh runs do on a connection of its own, made now and closed afterwards: nothing it needs can be stuck in the
-// pool, and no session variable it sets survives.
+// onFresh runs do on a connection of its own, made now and closed afterwards: do depends on no connection that may be
+// stuck in the pool, and no session variable that it sets survives.
 func (db *DB) onFresh(ctx context.Context, do func(*sql.Conn) error) error {
 	return db.onFreshReached(ctx, do)
 }
@@ -182,7 +181,7 @@ func (db *DB) onFreshReached(reach context.Context, do func(*sql.Conn) error) er
 	if err != nil {
 		return err
 	}
-	// The error of closing says nothing that the work has not said.
+	// An error of Close would say nothing that the work has not said.
 	defer func() { _ = pool.Close() }()
 	conn, err := pool.Conn(reach)
 	if err != nil {
@@ -197,7 +196,7 @@ func (db *DB) short(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, db.target.QueryTimeout)
 }
 
-// long bounds a statement that waits for something, unless the caller has said how long.
+// long bounds a statement that waits for something, unless the caller's context has a deadline.
 func long(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return context.WithCancel(ctx)

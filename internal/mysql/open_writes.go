@@ -8,17 +8,17 @@ import (
 	"fmt"
 )
 
-// readOnlyOff clears super_read_only too, at once.
+// readOnlyOff clears super_read_only too, in the same step.
 const readOnlyOff = "SET GLOBAL read_only = OFF"
 
 const countChannels = "SELECT COUNT(*) FROM performance_schema.replication_connection_configuration"
 
 // OpenWrites lets clients commit. It refuses with ErrReplicaConfigured while any replication channel is configured: a
-// writable replica is how histories part. Sessions are cut first, so that no pool goes on with what it knew before; they
-// can connect again when the server is open. After an error the server may be offline, read-only or open, and calling
-// again is safe.
+// writable replica makes histories diverge. It first cuts sessions with offline_mode, so that no pool continues with what it
+// knew before; clients can connect again once the server is open. After an error the server may be offline, read-only or
+// open, and calling again is safe.
 //
-// Its only caller is the sidecar: nobody else may decide that a site opens.
+// Only the sidecar calls it: no other program may decide that a site opens.
 func (db *DB) OpenWrites(ctx context.Context) error {
 	ctx, cancel := long(ctx)
 	defer cancel()
@@ -36,7 +36,7 @@ func openWrites(ctx context.Context, conn *sql.Conn) error {
 	if channels > 0 {
 		return ErrReplicaConfigured
 	}
-	// A window that was not ended in order has left it off.
+	// A window that did not end in order has left the event scheduler off.
 	if err := resumeEvents(ctx, conn); err != nil {
 		return err
 	}
@@ -56,8 +56,8 @@ func openWrites(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// forgetDonors takes back whom the server may be cloned from. The statement of a clone whose sender has died may still be on its
-// way, and came after the last look at whether the server accepts writes; it is refused without this.
+// forgetDonors empties the list of donors that the server may clone from. The statement of a clone whose sender has died may still
+// be on its way, after the last look at whether the server accepts writes; without a listed donor, the server refuses it.
 func forgetDonors(ctx context.Context, conn *sql.Conn) error {
 	_, err := conn.ExecContext(ctx, "SET GLOBAL clone_valid_donor_list = DEFAULT")
 	if err != nil && number(err) != numberUnknownVariable {

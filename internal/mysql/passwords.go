@@ -8,11 +8,11 @@ import (
 	"fmt"
 )
 
-// MaxPassword is how many characters a password of ours may have: the receiver of a replica takes no more.
+// MaxPassword is how many characters our passwords may have: the receiver of a replica takes no more.
 const MaxPassword = maxSourcePassword
 
-// Accepts tells whether the server takes this account and password. What it refuses to an account that it knows by then, as while it
-// is offline or has too many sessions of it, counts as taken.
+// Accepts says whether the server takes this account and password. If it refuses only after it has checked the password, because it is
+// offline or has too many sessions of the account, that counts as taken.
 func Accepts(ctx context.Context, t Target) (bool, error) {
 	err := asAccount(ctx, t, func(ctx context.Context, conn *sql.Conn) error { return conn.PingContext(ctx) })
 	switch number(err) {
@@ -27,24 +27,24 @@ func Accepts(ctx context.Context, t Target) (bool, error) {
 	return true, nil
 }
 
-// IntroducePassword has an account take a second password beside the one of the target, which stays valid at every moment. The
-// server has to be open: the change reaches the others through its binary log, which holds no password. It may be done again,
-// from whatever state: the first statement sees to it that the password which is kept is the target's.
+// IntroducePassword gives an account a second password beside the target's, which stays valid at every moment. The server has to
+// be open: the change reaches the others through its binary log, which holds no password. It may be called again in any state:
+// the first statement makes sure that the password which is retained is the target's.
 func IntroducePassword(ctx context.Context, t Target, next string) error {
 	return alterOwn(ctx, t, "introduce a password", next,
 		"ALTER USER USER() IDENTIFIED BY "+quote(t.Password),
 		"ALTER USER USER() IDENTIFIED BY "+quote(next)+" RETAIN CURRENT PASSWORD")
 }
 
-// RetirePasswords has an account take the password of the target and no other. It may be done again, from whatever state.
+// RetirePasswords makes an account take the target's password and no other. It may be called again in any state.
 func RetirePasswords(ctx context.Context, t Target) error {
 	return alterOwn(ctx, t, "retire a password", t.Password,
 		"ALTER USER USER() IDENTIFIED BY "+quote(t.Password),
 		"ALTER USER USER() DISCARD OLD PASSWORD")
 }
 
-// alterOwn has an account change itself, which needs no right over others. The first statement only sets what stands already; a
-// server that keeps a history of passwords refuses that, and the second is sent nevertheless.
+// alterOwn makes an account change itself, which needs no right over others. The first statement sets a password that is valid already;
+// a server that keeps a history of passwords refuses that, and alterOwn still sends the second one.
 func alterOwn(ctx context.Context, t Target, what, secret, same, change string) error {
 	err := asAccount(ctx, t, func(ctx context.Context, conn *sql.Conn) error {
 		var closed bool
@@ -70,9 +70,9 @@ func alterOwn(ctx context.Context, t Target, what, secret, same, change string) 
 	return nil
 }
 
-// asAccount does something over a connection of its own.
+// asAccount calls do with a connection of its own.
 func asAccount(ctx context.Context, t Target, do func(context.Context, *sql.Conn) error) error {
-	t.Passwords = nil // this one, and no other
+	t.Passwords = nil // use t.Password and no other
 	db, err := Open(t)
 	if err != nil {
 		return err

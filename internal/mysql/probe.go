@@ -13,9 +13,9 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 )
 
-// probeStatements commit one change as a client does, outside the binary log. What the first one adds the second one takes
-// away, so that no two sites ever differ by it; the commit waits for the redo log on disk all the same. The table is one
-// that MySQL makes on every site: it is encrypted where sites are, comes with every clone, and is nobody's database.
+// probeStatements commit one change as a client does, outside the binary log. The DELETE removes the row that the INSERT
+// adds, so that no two sites ever differ by it; the commit still waits for the redo log on disk. MySQL makes the table on
+// every site: it is encrypted where sites are, comes with every clone, and belongs to no database of users.
 var probeStatements = []string{
 	"SET SESSION sql_log_bin = 0, SESSION lock_wait_timeout = 1, SESSION innodb_lock_wait_timeout = 1",
 	"START TRANSACTION",
@@ -25,7 +25,7 @@ var probeStatements = []string{
 }
 
 // ProbeWrite writes as a client would, over a connection of its own, which it closes. The target is AccountProbe on the
-// port of the clients. When ctx ends the connection is cut; what hangs inside the server ends there as soon as it can.
+// port of the clients. When ctx ends, it cuts the connection; a statement that hangs in the server ends as soon as it can.
 func (db *DB) ProbeWrite(ctx context.Context) error {
 	err := db.onFresh(ctx, func(conn *sql.Conn) error { return execAll(ctx, conn, probeStatements...) })
 	if err != nil {
@@ -34,10 +34,10 @@ func (db *DB) ProbeWrite(ctx context.Context) error {
 	return nil
 }
 
-// ProbeFailure is what came of a write that failed, in one word.
+// ProbeFailure says in one word why a write failed.
 type ProbeFailure string
 
-// What can come of it.
+// Why a write can fail.
 const (
 	// ProbeNoAnswer: the server did not answer in time, or hung up.
 	ProbeNoAnswer ProbeFailure = "NoAnswer"
@@ -51,11 +51,11 @@ const (
 	ProbeSecureTransport ProbeFailure = "SecureTransportRequired"
 	// ProbeDiskFull: the server says that its disk is full.
 	ProbeDiskFull ProbeFailure = "DiskFull"
-	// ProbeLocked: a lock on the whole server stands in the way.
+	// ProbeLocked: another session's lock prevents the write.
 	ProbeLocked ProbeFailure = "Locked"
 	// ProbeRefused: the server refuses the write for another reason.
 	ProbeRefused ProbeFailure = "WriteRefused"
-	// ProbeUnable: it is the probe that cannot, not the clients: its account, a right or its table is missing.
+	// ProbeUnable: only the probe cannot write, not the clients: its account, a right or its table is missing.
 	ProbeUnable ProbeFailure = "ProbeUnable"
 )
 
@@ -63,9 +63,9 @@ const (
 var probeFailures = map[uint16]ProbeFailure{
 	3032: ProbeOffline, 1290: ProbeReadOnly, 1836: ProbeReadOnly, 1040: ProbeTooManyConnections, 3159: ProbeSecureTransport,
 	1021: ProbeDiskFull, 1114: ProbeDiskFull, numberLockWaitTimeout: ProbeLocked,
-	// Its sessions of before still hang.
+	// Earlier sessions of the probe still hang.
 	1203: ProbeNoAnswer, 1226: ProbeNoAnswer,
-	// Cut in the middle: by a fence, by a person, or by the end of the server.
+	// The session was cut: by a fence, by a person, or by the end of the server.
 	1317: ProbeNoAnswer, 1053: ProbeNoAnswer, 1927: ProbeNoAnswer, 4031: ProbeNoAnswer,
 	// The account, its password, its rights, the table.
 	1044: ProbeUnable, 1045: ProbeUnable, 1130: ProbeUnable, 1251: ProbeUnable, 1524: ProbeUnable, 1820: ProbeUnable, 1862: ProbeUnable, 3118: ProbeUnable,
@@ -73,7 +73,7 @@ var probeFailures = map[uint16]ProbeFailure{
 	1449: ProbeUnable, 1062: ProbeUnable,
 }
 
-// ProbeFailureOf tells what an error of ProbeWrite means, and the server's number of it; 0 if the server said nothing.
+// ProbeFailureOf says what an error of ProbeWrite means, and returns the server's number for it; 0 if the server gave none.
 func ProbeFailureOf(err error) (ProbeFailure, int) {
 	if n := number(err); n != 0 {
 		if f, known := probeFailures[n]; known {
@@ -82,7 +82,7 @@ func ProbeFailureOf(err error) (ProbeFailure, int) {
 		return ProbeRefused, int(n)
 	}
 	if unverified(err) || errors.Is(err, driver.ErrNoTLS) {
-		// Whether the certificate is as it should be tells the condition TLSReady.
+		// The condition TLSReady says whether the certificate is good.
 		return ProbeUnable, 0
 	}
 	return ProbeNoAnswer, 0

@@ -13,23 +13,23 @@ import (
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
-// MySQL's limits; what is longer is cut without a word.
+// MySQL's limits; it silently cuts what is longer.
 const (
 	maxSourcePassword = 32
 	maxSourceHost     = 255
 )
 
-// Source is whom to follow.
+// Source is the server to follow.
 type Source struct {
 	Host           string
 	Port           int
 	User, Password string
-	// Serial tells which password it is, for whoever keeps account of what was given; no server sees it.
+	// Serial numbers the password, for a caller that keeps track of which one it gave; no server sees it.
 	Serial int64
 	// TLS asks for a verified connection: the source's certificate must be signed by CA and name Host. Without it the
 	// connection is encrypted with whatever certificate the source shows.
 	TLS bool
-	// CA is the path of the authority's certificate on the replica; empty means that nothing is verified.
+	// CA is the path of the authority's certificate on the replica; if it is empty, nothing is verified.
 	CA string
 }
 
@@ -39,9 +39,9 @@ func (s Source) String() string { return fmt.Sprintf("%s@%s:%d", s.User, s.Host,
 // GoString never shows the password.
 func (s Source) GoString() string { return s.String() }
 
-// StopReceiver ends the receiver thread: from here on the retrieved set grows no more. It takes two seconds when the
-// receiver hangs in connecting to a source that does not answer (MySQL signals it once, waits that long, and signals
-// again), else no time. A server whose client has gone away goes on stopping.
+// StopReceiver ends the receiver thread: from then on the retrieved set does not grow any more. It takes two seconds if the
+// receiver hangs while it connects to a source that does not answer (MySQL signals it once, waits that long, and signals
+// again), else no time. If the client goes away, the server still stops it.
 func (db *DB) StopReceiver(ctx context.Context) error {
 	return db.replicaStatement(ctx, "STOP REPLICA IO_THREAD")
 }
@@ -60,8 +60,8 @@ func (db *DB) replicaStatement(ctx context.Context, statement string) error {
 	return nil
 }
 
-// WaitApplied waits until the whole set is executed and reports whether that happened within timeout. It does not notice
-// a stopped applier; it just times out.
+// WaitApplied waits until the whole set is executed, and reports whether that happened within timeout. It does not notice
+// that an applier has stopped; it just times out.
 func (db *DB) WaitApplied(ctx context.Context, set gtid.Set, timeout time.Duration) (bool, error) {
 	if set.IsEmpty() {
 		return true, nil
@@ -76,8 +76,8 @@ func (db *DB) WaitApplied(ctx context.Context, set gtid.Set, timeout time.Durati
 	return !timedOut, nil
 }
 
-// StopReplication stops the threads of every channel and keeps what is in the relay logs. A transaction that is being applied is
-// finished first, which may take a minute. Without a channel it does nothing.
+// StopReplication stops the threads of every channel and keeps the relay logs. The applier first finishes the transaction that it is
+// applying, which may take a minute. Without a channel it does nothing.
 func (db *DB) StopReplication(ctx context.Context) error {
 	ctx, cancel := long(ctx)
 	defer cancel()
@@ -87,7 +87,7 @@ func (db *DB) StopReplication(ctx context.Context) error {
 	return nil
 }
 
-// DropReplication stops replication and forgets every channel, with what is in the relay logs and not applied: drain
+// DropReplication stops replication and removes every channel, with everything in the relay logs that is not applied: drain
 // them first. It verifies that no channel is left. Without a channel it does nothing.
 func (db *DB) DropReplication(ctx context.Context) error {
 	ctx, cancel := long(ctx)
@@ -120,9 +120,9 @@ func (db *DB) DropReplication(ctx context.Context) error {
 	return nil
 }
 
-// Follow makes the server replicate from a source, and nothing else, by GTID positions. It changes nothing when it does
-// so already; it starts threads that have stopped; it gives the account again when the source refuses it, since the
-// password in use cannot be compared; a relay log that cannot be read it fetches again (see refetch). It works under super_read_only.
+// Follow makes the server replicate from a source, and from nothing else, by GTID positions. It changes nothing if the server
+// does so already. It starts threads that have stopped; it sets the account again if the source refuses it, since it cannot
+// compare the password in use; it fetches a relay log again that cannot be read (see refetch). It works under super_read_only.
 func (db *DB) Follow(ctx context.Context, src Source) error {
 	if err := src.validate(); err != nil {
 		return fmt.Errorf("follow %s: %w", src, err)
@@ -136,9 +136,9 @@ func (db *DB) Follow(ctx context.Context, src Source) error {
 	return nil
 }
 
-// GivePassword gives a replica the password with which its receiver is to connect from now on, and has it connect anew, which takes
-// a moment; what it has received is applied meanwhile. A server that does not receive from that source just now is left alone, with
-// ErrNotFollowing: whoever stopped its receiver had a reason.
+// GivePassword gives a replica the password with which its receiver has to connect from now on, and makes it connect again, which
+// takes a moment; the applier continues meanwhile. It changes nothing on a server that does not receive from that source now, and
+// returns ErrNotFollowing: its receiver was stopped for a reason.
 func (db *DB) GivePassword(ctx context.Context, src Source) error {
 	if err := src.validate(); err != nil {
 		return fmt.Errorf("give the password of %s: %w", src, err)
@@ -156,7 +156,7 @@ func (db *DB) GivePassword(ctx context.Context, src Source) error {
 		if err := execAll(ctx, conn, "STOP REPLICA IO_THREAD"); err != nil {
 			return err
 		}
-		// Started again whatever comes of the change: the old password may still do.
+		// The receiver starts again even if the change fails: the old password may still work.
 		_, err = conn.ExecContext(ctx, "CHANGE REPLICATION SOURCE TO SOURCE_PASSWORD = ?", src.Password)
 		return errors.Join(withoutSecret(err, src.Password), execAll(ctx, conn, "START REPLICA IO_THREAD"))
 	})
@@ -182,7 +182,7 @@ func (db *DB) follow(ctx context.Context, conn *sql.Conn, src Source) error {
 		return fmt.Errorf("read super_read_only: %w", err)
 	}
 	if !fenced {
-		// Whoever decided this had an old look: a server that accepts writes must never be given a source.
+		// The caller decided on an old look: a server that accepts writes must never get a source.
 		return ErrWritable
 	}
 	have, err := readChannel(ctx, conn)
@@ -198,7 +198,7 @@ func (db *DB) follow(ctx context.Context, conn *sql.Conn, src Source) error {
 		}
 		return execAll(ctx, conn, "START REPLICA")
 	}
-	// Both threads must stand for AUTO_POSITION and GTID_ONLY to be changed.
+	// MySQL changes AUTO_POSITION and GTID_ONLY only while both threads are stopped.
 	if have.configured {
 		if err := db.stopReplication(ctx, conn); err != nil {
 			return err
@@ -250,14 +250,14 @@ type channelState struct {
 }
 
 // authErrors are refusals of the source that a new password, or key, can cure: access denied (1045), a full
-// authentication that needs a secure connection (2061), an account locked (3118) or a client refused (1862).
+// authentication that needs a secure connection (2061), a locked account (3118) or a refused client (1862).
 var authErrors = []int{1045, 1862, 2061, 3118}
 
 func (s channelState) refused() bool {
 	return s.receiver != "ON" && slices.Contains(authErrors, s.receiverErrno)
 }
 
-// channelQuery takes the applier's error from the thread that reads the relay log: the coordinator, or without one the
+// channelQuery takes the applier's error from the thread that reads the relay log: the coordinator, or without one
 // worker 0. Workers that only apply have other errors.
 const channelQuery = `SELECT c.HOST, c.PORT, c.USER, c.AUTO_POSITION = '1', c.SSL_ALLOWED = 'YES', c.SSL_CA_FILE,
  c.SSL_VERIFY_SERVER_CERTIFICATE = 'YES', c.CONNECTION_RETRY_INTERVAL, c.CONNECTION_RETRY_COUNT, c.HEARTBEAT_INTERVAL,

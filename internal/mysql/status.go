@@ -26,11 +26,11 @@ type Status struct {
 	// Cloning is true while this server receives a clone.
 	Cloning bool
 	// HalfCloned is true if the last clone that it received has begun and is not known to have succeeded: it may have part of
-	// the donor's data and none of its own. True also while it is Cloning.
+	// the donor's data and none of its own. It is also true while Cloning is.
 	HalfCloned bool
-	// NoClone is true if the server has no clone plugin: what it received before is not known then.
+	// NoClone is true if the server has no clone plugin: then it is not known what it received before.
 	NoClone bool
-	// ClockAhead is how many seconds the server's clock is ahead of that of whoever asked; nil if that could not be told.
+	// ClockAhead is how many seconds the server's clock is ahead of this program's; nil if that is not known.
 	ClockAhead *float64
 	// UserDatabases counts the databases that MySQL did not make itself.
 	UserDatabases int
@@ -50,13 +50,13 @@ type ReplicaStatus struct {
 	SQLRunning              bool
 	IOErrno, SQLErrno       int
 	IOError, SQLError       string
-	// LastHeartbeat is zero if there was none. A busy source sends none: it is no measure of health by itself.
+	// LastHeartbeat is zero if there was none. A busy source sends none, so it alone does not measure health.
 	LastHeartbeat time.Time
-	// LagSeconds is how old the oldest transaction is, by the time of its original commit, that this replica knows of and
-	// has not applied; 0 if it has applied everything and has just heard from an idle source; nil if it cannot be known:
-	// the receiver is not connected or has heard nothing for three heartbeat periods, or the applier stands still before a
-	// backlog. It is never 0 on a replica that may be stale. It compares clocks of two servers, unless LagBeside is told
-	// how they differ, and is good to display and to say "not yet"; whether a replica holds a transaction is told by the sets alone.
+	// LagSeconds is the age, by its original commit, of the oldest transaction that this replica knows of and has not
+	// applied; 0 if it has applied everything and has just heard from an idle source; nil if it cannot be known: the
+	// receiver is not connected or has heard nothing for three heartbeat periods, or the applier has stopped before a
+	// backlog. It is never 0 on a replica that may be stale. It compares clocks of two servers (LagBeside corrects that).
+	// It is good to display and to say "not yet"; only the sets show whether a replica holds a transaction.
 	LagSeconds *float64
 	lag        *lag
 }
@@ -74,12 +74,12 @@ func (db *DB) Status(ctx context.Context) (Status, error) {
 	return st, nil
 }
 
-// variablesQuery needs no table at all, so nothing that is locked, evicted or stuck on disk can hold it up: it is what
-// read-backs rest on.
+// variablesQuery needs no table at all, so nothing that is locked, evicted or stuck on disk can hold it up: read-backs
+// rely on it.
 const variablesQuery = `SELECT @@GLOBAL.server_uuid, @@GLOBAL.version,
  @@GLOBAL.read_only, @@GLOBAL.super_read_only, @@GLOBAL.offline_mode, @@GLOBAL.gtid_executed, @@GLOBAL.gtid_purged`
 
-// readVariables reads the part of the status that the server's variables tell.
+// readVariables reads the part of the status that comes from the server's variables.
 func readVariables(ctx context.Context, q querier) (Status, error) {
 	var st Status
 	var executed, purged string
@@ -122,9 +122,8 @@ const cloneColumns = "EXISTS (SELECT * FROM performance_schema.clone_status WHER
 
 var statusQueryNoClone = strings.Replace(statusQuery, cloneColumns, "0 AS cl, 0 AS hc", 1)
 
-// statusQuery reads variables and small tables in memory only. Expressions have short names, or every answer would bring their
-// text back. Times are seconds since 1970 on the server's clock, so
-// no time zone has a say. Zero timestamps become 0.
+// statusQuery reads only variables and small tables in memory. Expressions have short names, or every answer would repeat
+// their text. Times are seconds since 1970 on the server's clock, so time zones do not matter. Zero timestamps become 0.
 const statusQuery = variablesQuery + `,
  (SELECT COUNT(*) FROM performance_schema.replication_connection_configuration) AS ch,
  ` + cloneColumns + `,
@@ -150,7 +149,7 @@ LEFT JOIN performance_schema.replication_applier_status_by_coordinator o ON o.CH
 LEFT JOIN (SELECT LAST_ERROR_NUMBER, LAST_ERROR_MESSAGE FROM performance_schema.replication_applier_status_by_worker
    WHERE CHANNEL_NAME = '' AND LAST_ERROR_NUMBER <> 0 ORDER BY LAST_ERROR_TIMESTAMP LIMIT 1) w ON TRUE`
 
-// statusRow is the columns of statusQuery that are NULL without a channel.
+// statusRow holds the columns of statusQuery that may be NULL without a channel, and the sets and the time.
 type statusRow struct {
 	executed, purged                                 string
 	host, sourceUUID, ioState, retrieved, ioMessage  sql.NullString

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// reloadTLS takes certificate, key and authorities anew from the files that the server was started with. If they are of no
-// use together the server keeps what it has. The admin interface has no files of its own and follows the main one.
+// reloadTLS reads certificate, key and authorities again from the files that the server was started with. If they do not
+// fit together the server keeps what it has. The admin interface has no files of its own and follows the main one.
 const reloadTLS = "ALTER INSTANCE RELOAD TLS"
 
-// ErrCertificate says that the server did not take its certificate anew. It goes on with the one that it has.
+// ErrCertificate says that the server did not take its new certificate. It keeps the one that it has.
 var ErrCertificate = errors.New("the server refuses its new certificate")
 
-// ReloadTLS makes the server show the certificate that lies in its files now. Connections that are open stay open. It adds
-// no transaction, works on a read-only server, and repeating it is safe.
+// ReloadTLS makes the server show the certificate that is in its files now. Open connections stay open. It adds no
+// transaction, works on a read-only server, and repeating it is safe.
 func (db *DB) ReloadTLS(ctx context.Context) error {
 	ctx, cancel := long(ctx)
 	defer cancel()
@@ -33,14 +33,14 @@ func (db *DB) ReloadTLS(ctx context.Context) error {
 	return nil
 }
 
-// certificateTime is how MySQL writes when a certificate begins and ends.
+// certificateTime is the format in which MySQL writes when a certificate begins and ends.
 const certificateTime = "Jan _2 15:04:05 2006 MST"
 
 const servedQuery = `SELECT PROPERTY, VALUE FROM performance_schema.tls_channel_status
  WHERE CHANNEL = 'mysql_main' AND PROPERTY IN ('Ssl_server_not_before', 'Ssl_server_not_after')`
 
-// ServedCertificate asks from when to when the certificate is valid that the server shows now. Whoever is connected need
-// not be asked again for it.
+// ServedCertificate asks for the validity of the certificate that the server shows now. An existing connection is enough
+// for that.
 func (db *DB) ServedCertificate(ctx context.Context) (notBefore, notAfter time.Time, err error) {
 	ctx, cancel := db.short(ctx)
 	defer cancel()
@@ -58,12 +58,12 @@ func (db *DB) ServedCertificate(ctx context.Context) (notBefore, notAfter time.T
 	return notBefore, notAfter, nil
 }
 
-// plainClientsQuery counts sessions of clients over TCP without TLS. It locks nothing. A session that has not logged in yet is none: it may be
-// about to turn to TLS.
+// plainClientsQuery counts sessions of clients over TCP without TLS. It locks nothing. It leaves out a session that has not logged in yet:
+// that may still switch to TLS.
 const plainClientsQuery = `SELECT COUNT(*) FROM performance_schema.threads WHERE CONNECTION_TYPE = 'TCP/IP' AND PROCESSLIST_ID IS NOT NULL
  AND PROCESSLIST_USER IS NOT NULL AND PROCESSLIST_USER NOT IN ('unauthenticated user', ?, ?, ?, ?, ?, ?)`
 
-// PlainClients counts the clients that are connected without TLS now; accounts of our own are none.
+// PlainClients counts the clients that are connected without TLS now; our own accounts do not count.
 func (db *DB) PlainClients(ctx context.Context) (int, error) {
 	ctx, cancel := db.short(ctx)
 	defer cancel()
@@ -75,10 +75,10 @@ func (db *DB) PlainClients(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// numberAccessDenied is that of a name or password that the server refuses.
+// numberAccessDenied is the error for a name or password that the server refuses.
 const numberAccessDenied = 1045
 
-// Refusal says in a few words why a server that can be reached cannot be spoken to: its certificate, or our password. It is
+// Refusal says in a few words why we cannot talk to a server that we can reach: its certificate, or our password. It is
 // empty for every other error. It holds nothing that changes from one try to the next.
 func Refusal(err error) string {
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok {

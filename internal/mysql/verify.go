@@ -14,15 +14,15 @@ import (
 var ErrUnverified = errors.New("the receiver cannot verify its source")
 
 const (
-	// verifyPatience is how long a receiver may take to connect with a source that it is to verify, before it goes back to what it had.
+	// verifyPatience is how long a receiver may take to connect to a source that it has to verify, before it gets its old settings back.
 	verifyPatience = time.Second
 	verifyLook     = 50 * time.Millisecond
 )
 
-// VerifySource has the receiver of a replica verify its source from now on. It takes the receiver away for a moment; what it has received is
-// applied meanwhile. A receiver that does not connect so within a second gets back what it had: a certificate that is wrong must not
-// keep a site from replicating. A server that does not receive from that source just now is left alone, with ErrNotFollowing: whoever stopped its
-// receiver had a reason. On one that verifies already it changes nothing.
+// VerifySource makes the receiver of a replica verify its source from now on. It stops the receiver for a moment; the applier continues
+// meanwhile. A receiver that does not connect that way within a second gets its old settings back: a wrong certificate must not keep a
+// site from replicating. VerifySource changes nothing on a server that does not receive from that source now, and returns ErrNotFollowing:
+// its receiver was stopped for a reason. It changes nothing on a server that verifies already.
 func (db *DB) VerifySource(ctx context.Context, src Source) error {
 	if err := src.validate(); err != nil {
 		return fmt.Errorf("verify %s: %w", src, err)
@@ -43,14 +43,14 @@ func (db *DB) VerifySource(ctx context.Context, src Source) error {
 	return nil
 }
 
-// verifySource also returns what the receiver had, if it may have been changed.
+// verifySource also returns the receiver's old settings, if it may have changed them.
 func verifySource(ctx context.Context, conn *sql.Conn, src Source) (*channel, error) {
 	have, err := readChannel(ctx, conn)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read channel: %w", err)
 	case have.config.host != src.Host || have.config.port != src.Port || have.config.user != src.User || have.receiver != "ON":
-		return nil, ErrNotFollowing // without a connection there is none to lose, and nothing tells whether the change is good
+		return nil, ErrNotFollowing // without a connection nothing would show whether the change is good
 	case have.config == channelOf(src):
 		return nil, nil
 	}
@@ -60,19 +60,19 @@ func verifySource(ctx context.Context, conn *sql.Conn, src Source) (*channel, er
 	return &have.config, awaitReceiver(ctx, conn)
 }
 
-// setVerification changes how a receiver verifies its source, and nothing else. The applier goes on.
+// setVerification changes how a receiver verifies its source, and nothing else. The applier continues.
 func setVerification(ctx context.Context, conn *sql.Conn, want channel) error {
 	if err := execAll(ctx, conn, "STOP REPLICA IO_THREAD"); err != nil {
 		return err
 	}
 	_, err := conn.ExecContext(ctx, "CHANGE REPLICATION SOURCE TO SOURCE_SSL = 1, SOURCE_SSL_CA = ?, SOURCE_SSL_VERIFY_SERVER_CERT = ?, GET_SOURCE_PUBLIC_KEY = ?",
 		want.ca, bit(want.verify), bit(want.publicKey))
-	// Started again whatever comes of the change.
+	// The receiver starts again even if the change fails.
 	return errors.Join(err, execAll(ctx, conn, "START REPLICA IO_THREAD"))
 }
 
-// restoreVerification gives a receiver back what it had, also once the time of whoever asked is over: over a connection of its own, since
-// a statement that is given up takes its connection along.
+// restoreVerification gives a receiver its old settings back, even after the caller's context has ended: over a connection of its own,
+// since a statement that is given up takes its connection along.
 func (db *DB) restoreVerification(ctx context.Context, had channel) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), verifyPatience)
 	defer cancel()

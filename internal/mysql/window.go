@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// superReadOnlyOff leaves read_only=ON: ordinary accounts stay refused even if offline_mode were lifted.
+// superReadOnlyOff leaves read_only=ON: the server still refuses writes of ordinary accounts, even if offline_mode is lifted.
 const superReadOnlyOff = "SET GLOBAL super_read_only = OFF"
 
 // SetOfflineMode lets ordinary accounts in or keeps them out. Switching it on cuts their sessions.
@@ -25,8 +25,8 @@ func (db *DB) SetOfflineMode(ctx context.Context, on bool) error {
 	return nil
 }
 
-// KeepOut keeps ordinary accounts out of a site that is read-only, and cuts their sessions. With everybody it ends those of all
-// other clients too, once: what they hold, such as the metadata lock of an idle transaction, holds the applier back.
+// KeepOut keeps ordinary accounts out of a read-only site, and cuts their sessions. With everybody it also ends those of all other
+// clients, once: locks that they hold, such as the metadata lock of an idle transaction, delay the applier.
 func (db *DB) KeepOut(ctx context.Context, everybody bool) error {
 	err := db.onFresh(ctx, func(conn *sql.Conn) error {
 		if err := execAll(ctx, conn, offlineOn); err != nil || !everybody {
@@ -56,7 +56,7 @@ func (db *DB) PreparedXA(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// CutSessions ends the sessions of all clients once, and keeps nobody out.
+// CutSessions ends the sessions of all clients once. They may connect again.
 func (db *DB) CutSessions(ctx context.Context) error {
 	err := db.onFresh(ctx, func(conn *sql.Conn) error {
 		_, err := killSessions(ctx, conn)
@@ -68,9 +68,9 @@ func (db *DB) CutSessions(ctx context.Context) error {
 	return nil
 }
 
-// BeginWindow lets our own work write on a site that is not active (clone, rotation): offline_mode keeps everybody else
-// out, and the event scheduler is off, before super_read_only comes off, and read_only stays on. The flags are read back; if
-// ordinary accounts could get in, the window is closed again and the error says so.
+// BeginWindow lets our own work write on a site that is not active (clone, rotation). Before super_read_only comes off,
+// offline_mode keeps all others out and the event scheduler is off; read_only stays on. BeginWindow reads the flags back; if
+// ordinary accounts could get in, it closes the window again and the error says so.
 func (db *DB) BeginWindow(ctx context.Context) error {
 	ctx, cancel := long(ctx)
 	defer cancel()
@@ -89,9 +89,9 @@ func (db *DB) BeginWindow(ctx context.Context) error {
 			return fmt.Errorf("read back: %w", err)
 		}
 		if st.SuperReadOnly || !st.ReadOnly || !st.OfflineMode {
-			// Half a window is none: whoever changed a flag meanwhile has reasons that are not known here.
+			// A window needs all three flags: if someone changed one meanwhile, the reasons are not known here.
 			_, fenceErr := fenceOn(ctx, conn, FenceOptions{})
-			_ = resumeEvents(ctx, conn) // whoever opens the server does it too
+			_ = resumeEvents(ctx, conn) // OpenWrites does it too
 			return fmt.Errorf("read back: super_read_only is %v, read_only is %v, offline_mode is %v (fenced again: %v)",
 				st.SuperReadOnly, st.ReadOnly, st.OfflineMode, fenceErr == nil)
 		}
@@ -110,7 +110,7 @@ func (db *DB) EndWindow(ctx context.Context) error {
 	}
 	ctx, cancel := db.short(ctx)
 	defer cancel()
-	// Best effort: behind the fence no event runs, and whoever opens the server does it too.
+	// Best effort: behind the fence no event runs, and OpenWrites does it too.
 	_ = db.onFresh(ctx, func(conn *sql.Conn) error { return resumeEvents(ctx, conn) })
 	return nil
 }

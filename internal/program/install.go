@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package program copies a program of ours to where a container with another image can run it.
+// Package program copies one of our programs to a place where a container with another image can run it.
 package program
 
 import (
@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// Install copies this program to a path. The path never holds half a program.
+// Install copies this program to a path. The path never holds an incomplete program.
 func Install(dest string) error {
 	own, err := os.Executable()
 	if err != nil {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package agent is the shell of the sidecar: it looks at MySQL, asks the operator and the peers, and carries out what
-// sidecar/fence decides. It decides nothing itself. docs/fence.md tells the whole.
+// sidecar/fence decides. It decides nothing itself. docs/fence.md describes it as a whole.
 //
 // Locks, in the order in which they may be taken: Agent.opening, the right to change MySQL (Agent.right), then Agent.saving,
 // then Agent.mu. Nothing that can wait for the network, for MySQL or for a disk happens under mu, so that the lease's timer
@@ -26,15 +26,15 @@ import (
 )
 
 const (
-	// watchInterval is how often MySQL is looked at.
+	// watchInterval is how often the agent looks at MySQL.
 	watchInterval = 500 * time.Millisecond
 	// lookTimeout bounds one look at MySQL, exchangeTimeout one question to the operator or a peer.
 	lookTimeout     = time.Second
 	exchangeTimeout = time.Second
-	// openTimeout bounds one opening. With the operator's answer at most 2 s old before it, an opening has taken effect
-	// or was cut off within 4 s after it was asked for: the promotion gate counts on that.
+	// openTimeout bounds one opening. The operator's answer is at most 2 s old before it, so an opening takes effect or is
+	// cut off within 4 s of the request for that answer: the promotion gate relies on that.
 	openTimeout = 1500 * time.Millisecond
-	// unsupervisedMost is how long the supervisor of mysqld may hang until the kubelet is told.
+	// unsupervisedMost is how long the supervisor of mysqld may hang before the agent tells the kubelet.
 	unsupervisedMost = 10 * time.Second
 )
 
@@ -47,7 +47,7 @@ type MySQL interface {
 	SetOfflineMode(ctx context.Context, on bool) error
 }
 
-// Network is whom this sidecar asks for the statement.
+// Network asks the operator and the peers for the statement.
 type Network interface {
 	Operator(ctx context.Context, nonce string) (wire.Signed, error)
 	Peer(ctx context.Context, addr string) (wire.Signed, error)
@@ -57,26 +57,26 @@ type Network interface {
 type Processes interface {
 	// Look finds mysqld.
 	Look() (Mysqld, error)
-	// Locked is true unless nobody holds the datadir.
+	// Locked is true unless no process holds the datadir.
 	Locked() bool
 	// Kill ends the processes with SIGKILL.
 	Kill(Mysqld) error
 }
 
-// Volume is the data volume, as far as the statement is concerned.
+// Volume is the part of the data volume that keeps the statement and the mark of an opening.
 type Volume interface {
 	// Save returns nil once k survives a crash.
 	Save(k fence.Kept) error
 	// Load returns what survived, and a warning if part of it is damaged.
 	Load(verify func(wire.Signed) (wire.Statement, error)) (kept fence.Kept, warning, err error)
-	// MarkOpening returns nil once it survives a crash that writes are being opened in a process; UnmarkOpening takes that
-	// back. MarkedOpening returns the process that is marked; empty if none is, or if which one is not known.
+	// MarkOpening notes that writes are being opened in a process, and returns nil once the note survives a crash.
+	// UnmarkOpening removes it. MarkedOpening returns the marked process; empty if there is none or it is not known.
 	MarkOpening(process string) error
 	UnmarkOpening() error
 	MarkedOpening() (process string, marked bool, err error)
 }
 
-// Watchdog is the deadline that the supervisor of mysqld keeps. No call may block: it is told under the agent's lock.
+// Watchdog is the deadline that the supervisor of mysqld enforces. No call may block: the agent calls under its lock.
 type Watchdog interface {
 	Set(until time.Duration)
 	Sooner(until time.Duration)
@@ -89,7 +89,7 @@ type Watchdog interface {
 type Keyring interface {
 	// Report is what is known of it.
 	Report() *wire.KeyringReport
-	// Unescrowed says why the site must not be opened now; empty if it may.
+	// Unescrowed says why the site must not be opened now; empty if it may be.
 	Unescrowed() string
 }
 
@@ -100,13 +100,13 @@ type Certificate interface {
 
 // WriteProbe writes as a client does while the site is open.
 type WriteProbe interface {
-	// Report is what came of it; nil if nothing is known.
+	// Report is the result; nil if nothing is known.
 	Report() *wire.WriteProbe
-	// VolumeReport is what came of writing to the volume of a site that is not open; nil if nothing is known.
+	// VolumeReport is the result of writing to the volume of a site that is not open; nil if nothing is known.
 	VolumeReport() *wire.VolumeProbe
 }
 
-// Logins tells with which passwords this sidecar logs in.
+// Logins reports which passwords this sidecar logs in with.
 type Logins interface {
 	Report() *wire.AccountReport
 }
@@ -116,7 +116,7 @@ type Engines interface {
 	Report() *wire.EngineReport
 }
 
-// VolumeUse tells how full the data volume is; nil while that is not known. It does not wait for the volume.
+// VolumeUse says how full the data volume is; nil while that is not known. It does not wait for the volume.
 type VolumeUse interface {
 	VolumeUse() *wire.VolumeUse
 }
@@ -133,7 +133,7 @@ type Config struct {
 	Lease        time.Duration
 	PeerCheck    time.Duration
 	FenceTimeout time.Duration
-	// LeaveTimeout is how long GET /leave waits at most.
+	// LeaveTimeout is the longest that GET /leave waits.
 	LeaveTimeout time.Duration
 
 	// MySQL serves looks, Changer fences and opens: a look that hangs must not take a fence's connection.
@@ -144,9 +144,9 @@ type Config struct {
 	Volume    Volume
 	Watchdog  Watchdog
 	Verify    func(wire.Signed) (wire.Statement, error)
-	// Prepared counts the XA transactions that are prepared in MySQL; nil if nobody can look.
+	// Prepared counts the XA transactions that are prepared in MySQL; nil if the agent cannot look.
 	Prepared func(ctx context.Context) (int, error)
-	// Anchor names the key that Verify trusts; nil if it cannot be told.
+	// Anchor names the key that Verify trusts; nil if that is not known.
 	Anchor func() string
 	// ReportKey returns the key that authenticates reports; nil in a pod that was given none.
 	ReportKey func() ([]byte, error)
@@ -195,35 +195,35 @@ type Agent struct {
 
 	mu    sync.Mutex
 	state fence.State
-	// status is MySQL's answer to the look that state.Seen holds, looked is when it was taken.
+	// status is MySQL's answer to the look that state.Seen holds, looked is when the agent took it in.
 	status mysql.Status
 	looked time.Duration
-	// silentSince is when MySQL was first looked at in vain, in an unbroken row of looks.
+	// silent is true if the last look got no answer, silentSince is when the unbroken row of such looks began.
 	silent      bool
 	silentSince time.Duration
-	// said holds what was logged last for each subject, so that only changes are.
+	// said holds what was last logged for each subject, so that only changes are logged.
 	said map[string]string
 
-	// right is the right to change MySQL: whoever has put something in holds it.
+	// right is the right to change MySQL: the goroutine that has put an element in holds it.
 	right  chan struct{}
 	saving sync.Mutex
-	// opening is held by whoever opens writes: it holds what was put in. marked is true if the data volume may have the mark
-	// of an opening; who holds opening may touch it.
+	// opening is held in the same way while a goroutine opens writes. marked is true if the data volume may have the mark
+	// of an opening; only the holder of opening touches it.
 	opening chan struct{}
 	marked  bool
-	// keepingOut is true while somebody keeps clients out, or waits for the right to.
+	// keepingOut is true while a goroutine keeps clients out, or waits for the right to.
 	keepingOut atomic.Bool
-	// news wakes the timer: the next change may have moved.
+	// news wakes the timer: the time of the next change may have moved.
 	news   chan struct{}
 	asking sync.Map
 	// pushed holds one element for each push that asks the operator.
 	pushed chan struct{}
 	// glances are the looks at MySQL that reports wait for.
 	glances glances
-	// ticked and watched are when the loops last came around, on the agent's clock.
+	// ticked and watched are when the two loops last began a round, on the agent's clock.
 	ticked  atomic.Int64
 	watched atomic.Int64
-	// unsupervised is when mysqld was first found without a supervisor that watches, in an unbroken row of probes; 0 if it is not.
+	// unsupervised is since when all probes found mysqld without a supervisor that watches it; 0 if the last one did not.
 	unsupervised atomic.Int64
 	work         sync.WaitGroup
 }
@@ -264,7 +264,7 @@ func New(c Config) (*Agent, error) {
 	return a, nil
 }
 
-// takeMark begins as if the opening that an earlier run did not end were this run's own (I1).
+// takeMark treats an opening that an earlier run began and did not end as this run's own (I1).
 func (a *Agent) takeMark() {
 	process, marked, err := a.Volume.MarkedOpening()
 	if err == nil && !marked {
@@ -275,7 +275,7 @@ func (a *Agent) takeMark() {
 	a.Log.Warn("an earlier run ended while it was opening writes; unless mysqld has restarted since, it is ended", "process", process, "error", err)
 }
 
-// now is the state as it is now.
+// now is the present state.
 func (a *Agent) now() fence.State {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -290,8 +290,8 @@ func (a *Agent) update(change func(fence.State) fence.State) {
 	a.wake()
 }
 
-// become replaces the state and tells the supervisor of mysqld in the same moment; the caller holds mu. What the sidecar
-// would vouch for later, should it hang now, is said already.
+// become replaces the state and moves the supervisor's deadline in the same moment; the caller holds mu. If the sidecar
+// hangs right after, the supervisor already knows until when mysqld may run.
 func (a *Agent) become(s fence.State) {
 	a.state = s
 	switch told := fence.Watch(s, a.Clock()); {
@@ -311,7 +311,7 @@ func (a *Agent) wake() {
 	}
 }
 
-// changed is true if a subject is not what it was when it was last asked for: only then there is something to log.
+// changed is true if a subject has another value than at the last call: only then is there something to log.
 func (a *Agent) changed(subject, value string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

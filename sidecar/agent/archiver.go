@@ -13,8 +13,8 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// ArchiverStatusFile reads what the archiver of this pod wrote. Whoever can write the file may have written it: what does not read as a status
-// is refused.
+// ArchiverStatusFile reads what the archiver of this pod wrote. Anything that can write the file may have written it, so it refuses content
+// that does not parse as a status.
 func ArchiverStatusFile(path string) func() (wire.ArchiverStatus, error) {
 	return func() (wire.ArchiverStatus, error) {
 		f, err := os.OpenFile(filepath.Clean(path), os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for a writer
@@ -51,7 +51,7 @@ func (a *Agent) getArchiverStatus(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// getArchiverTurn says whether this site is the one that archives. It changes nothing and asks MySQL nothing, so that anybody may ask.
+// getArchiverTurn says whether this site is the one that archives. It changes nothing and asks MySQL nothing, so anyone may ask.
 func (a *Agent) getArchiverTurn(w http.ResponseWriter, _ *http.Request) {
 	s := a.now()
 	reply(w, http.StatusOK, wire.ArchiverTurn{Epoch: s.Newest().Epoch, Site: s.Newest().ActiveSite, Active: s.Archives()})

@@ -9,8 +9,8 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// ReportKeyFile returns what reads the key that authenticates reports; nil if the pod was given none. The file is read for every report:
-// it lies in memory, and is replaced when the Secret is.
+// ReportKeyFile returns a function that reads the key that authenticates reports; nil if the pod has none. It reads the file for every
+// report: the file is in memory, and is replaced when the Secret is.
 func ReportKeyFile(path string) func() ([]byte, error) {
 	if path == "" {
 		return nil
@@ -27,11 +27,11 @@ func ReportKeyFile(path string) func() ([]byte, error) {
 	}
 }
 
-// authentic is the answer to a push. A push with a challenge gets nothing but the authenticated report; without its key the sidecar says
-// so, in a report that an operator which knows of the key does not count.
+// authentic is the answer to a push. A push with a challenge gets only the authenticated report. If the sidecar cannot read its key it
+// says so in a plain report, which an operator that knows the key does not count.
 func (a *Agent) authentic(challenge string, r wire.Report) any {
 	if challenge == "" || a.ReportKey == nil {
-		return r // an operator, or a pod, of the version before
+		return r // the operator or the pod is of the version before
 	}
 	key, err := a.ReportKey()
 	if err == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/mysql-mfg/mfg/sidecar/watchdog"
 )
 
-// Clock tells the instant.
+// Clock returns the present instant.
 type Clock func() fence.Instant
 
 // NewClock returns a clock on CLOCK_BOOTTIME. Unlike the monotonic clock of Go it also counts while the machine is
@@ -21,7 +21,7 @@ func NewClock() (Clock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read boot time: %w", err)
 	}
-	// Time never goes backwards here, even if a later reading should fail.
+	// Time never goes backwards here, even if a later reading fails.
 	fallback := time.Now()
 	return func() fence.Instant {
 		wall := time.Now()

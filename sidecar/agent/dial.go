@@ -16,8 +16,8 @@ const (
 	dialTimeout   = 800 * time.Millisecond
 )
 
-// Dialer dials by name and remembers what a name last stood for. The cluster's DNS often goes with the same failure
-// that the exchanges are to bridge; whoever answers at an old address proves himself by the signature.
+// Dialer dials by name and remembers the last good address of each name. The cluster's DNS often fails with the same fault
+// that the exchanges have to bridge; the signature proves who answers at an old address.
 type Dialer struct {
 	// Lookup and Dial are the network; nil stands for the real one.
 	Lookup func(ctx context.Context, host string) ([]string, error)

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// killReserve is what the SQL rungs of the ladder leave of the fence timeout for SIGKILL, as a fraction of it.
+	// killReserve: the SQL rungs of the ladder leave 1/killReserve of the fence timeout for SIGKILL.
 	killReserve = 8
 	// retryPause is between two tries of a rung that failed at once.
 	retryPause = 100 * time.Millisecond
-	// goneTimeout is how long mysqld may take to vanish after SIGKILL. It commits nothing meanwhile: no thread of a
-	// killed process returns to its program. Only the proof waits.
+	// goneTimeout is how long mysqld may take to disappear after SIGKILL. It commits nothing meanwhile: no thread of a
+	// killed process runs its program again. Only the proof has to wait.
 	goneTimeout = 3 * time.Second
 	gonePoll    = 20 * time.Millisecond
 )
 
-// look looks at MySQL. It returns false if the look overlapped a change of MySQL and therefore says nothing.
+// look looks at MySQL. It returns false if the look overlapped a change of MySQL and therefore proves nothing.
 func (a *Agent) look(ctx context.Context) bool {
 	change := a.now().Change()
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
@@ -77,15 +77,15 @@ func describe(f fence.Facts) string {
 	}
 }
 
-// enforce fences MySQL if it has to be fenced now, and returns what else is to be done. Whoever learned something calls
-// it. It returns after the fence, whoever carried it out.
+// enforce fences MySQL if it has to be fenced now, and returns what else to do. Every caller that learned something new
+// calls it. It returns after the fence, even if another goroutine carried that out.
 func (a *Agent) enforce() fence.Decision {
 	if d := fence.Decide(a.now(), a.Clock()); d.Do != fence.Fence {
 		return d
 	}
 	a.right <- struct{}{}
 	defer func() { <-a.right }()
-	// Somebody else may have fenced while this one waited for the right.
+	// Another goroutine may have fenced while this one waited for the right.
 	d := fence.Decide(a.now(), a.Clock())
 	if d.Do == fence.Fence {
 		a.fence(d)
@@ -94,13 +94,13 @@ func (a *Agent) enforce() fence.Decision {
 	return d
 }
 
-// release fences a MySQL that is read-only already once more: that lets readers in unless a prepared XA transaction could
-// still be committed. It never kills, because nothing here accepts commits.
+// release fences once more a MySQL that is read-only already: that lets readers in unless a prepared XA transaction could
+// still be committed. It never kills, because this MySQL accepts no commits.
 func (a *Agent) release() {
 	a.right <- struct{}{}
 	defer func() { <-a.right }()
 	if fence.Decide(a.now(), a.Clock()).Do != fence.Release {
-		return // somebody else changed MySQL while this one waited for the right
+		return // another goroutine changed MySQL while this one waited for the right
 	}
 	a.update(fence.Fencing)
 	ctx, cancel := context.WithTimeout(context.Background(), a.FenceTimeout)
@@ -139,8 +139,8 @@ func (a *Agent) fence(d fence.Decision) {
 	log.Warn("MySQL is fenced", "stage", stage, "took", took.String())
 }
 
-// climb goes up the ladder: SQL until shortly before the fence timeout, then SIGKILL. nil means that the fence is
-// proven. process is the mysqld that may be open; if it is gone nothing has to be fenced, because mysqld starts fenced.
+// climb goes up the ladder: SQL until shortly before the fence timeout, then SIGKILL. A nil error means that the fence is
+// proven. process is the mysqld that may be open; once it is gone there is nothing to fence, because mysqld starts fenced.
 func (a *Agent) climb(kill bool, process string) (wire.FenceStage, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), a.FenceTimeout-a.FenceTimeout/killReserve)
 	defer cancel()
@@ -158,12 +158,12 @@ func (a *Agent) climb(kill bool, process string) (wire.FenceStage, error) {
 	return a.kill(process, err)
 }
 
-// kill is the last rung. Whatever SQL could not do in time, the end of the process does; a commit that is stuck on its
-// disk dies with it.
+// kill is the last rung. If SQL did not fence in time, the end of the process does; a commit that is stuck on its disk
+// dies with it.
 func (a *Agent) kill(process string, sqlErr error) (wire.FenceStage, error) {
 	target, err := a.Processes.Look()
 	if process == "" {
-		// Which one may be open is not known, so all of them are ended.
+		// It is not known which mysqld may be open, so all of them are killed.
 		process = target.ID
 	}
 	if target = target.among(process); err == nil && target.Running() {
@@ -200,8 +200,8 @@ func (a *Agent) fenceBySQL(ctx context.Context) (mysql.FenceResult, error) {
 	}
 }
 
-// gone is true if the mysqld that was seen no longer exists: then it commits nothing, now or later. One that was never
-// seen is gone only if no mysqld is seen and nobody holds the datadir.
+// gone is true if the mysqld that was seen no longer exists: then it commits nothing, now or later. If none was ever
+// seen, it is true only if no mysqld is seen now and no process holds the datadir.
 func (a *Agent) gone(process string) bool {
 	now, err := a.Processes.Look()
 	if err != nil || now.among(process).Running() || (process == "" && now.Running()) {

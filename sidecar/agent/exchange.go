@@ -39,7 +39,7 @@ func (n HTTPNetwork) query(nonce string) client.ActiveSiteQuery {
 	return client.ActiveSiteQuery{Namespace: n.Site.Namespace, Group: n.Site.Group, Site: n.Site.Name, Pod: n.PodUID, Nonce: nonce}
 }
 
-// peerNames are the names of the sites at these addresses, which the operator makes as mysql-GROUP-SITE.NAMESPACE.svc:8090.
+// peerNames are the names of the sites at these addresses; the operator writes an address as mysql-GROUP-SITE.NAMESPACE.svc:8090.
 func peerNames(group string, addrs []string) []string {
 	names := make([]string, 0, len(addrs))
 	for _, addr := range addrs {
@@ -52,7 +52,7 @@ func peerNames(group string, addrs []string) []string {
 	return names
 }
 
-// askAll asks the operator and every peer, each on its own: a slow one delays nobody.
+// askAll asks the operator and every peer, each in its own goroutine: a slow one delays no other.
 func (a *Agent) askAll(ctx context.Context) {
 	a.work.Go(func() { a.askOperatorOnce(ctx) })
 	for _, addr := range a.Peers {
@@ -60,7 +60,7 @@ func (a *Agent) askAll(ctx context.Context) {
 	}
 }
 
-// once leaves a target out that is being asked already.
+// once skips a target that is being asked already.
 func (a *Agent) once(target string, ask func()) {
 	if _, busy := a.asking.LoadOrStore(target, true); busy {
 		return
@@ -74,7 +74,7 @@ func (a *Agent) askOperatorOnce(ctx context.Context) {
 }
 
 // askOperator asks with a fresh nonce, takes the answer in, and opens writes if the answer says so. It returns why the
-// site is not open although it is named.
+// site is not open although the statement names it.
 func (a *Agent) askOperator(ctx context.Context) fence.Refusal {
 	w := fence.Word{Origin: fence.Operator, Nonce: rand.Text(), SentAt: a.Clock().Mono}
 	adoption, err := a.exchange(ctx, operatorTarget, &w, func(ctx context.Context) (wire.Signed, error) {
@@ -102,7 +102,7 @@ func (a *Agent) askOperator(ctx context.Context) fence.Refusal {
 
 func (a *Agent) askPeer(ctx context.Context, addr string) {
 	w := fence.Word{Origin: fence.Peer, SentAt: a.Clock().Mono}
-	// The result is in the log and in the metrics; there is nobody else to tell.
+	// The result is in the log and in the metrics; no caller needs it.
 	_, _ = a.exchange(ctx, addr, &w, func(ctx context.Context) (wire.Signed, error) { return a.Network.Peer(ctx, addr) })
 }
 
@@ -129,7 +129,7 @@ func (a *Agent) exchange(ctx context.Context, target string, w *fence.Word, ask 
 	return adoption, err
 }
 
-// tell counts an exchange and logs it if it went otherwise than the last one with this target.
+// tell counts an exchange, and logs it if its result differs from the last one with this target.
 func (a *Agent) tell(target, result string, err error) {
 	a.metrics.exchanges.WithLabelValues(target, result).Inc()
 	if !a.changed("exchange with "+target, result) {
@@ -150,8 +150,8 @@ func resultOf(err error) string {
 }
 
 // learn takes a word in, fences if it says so, and returns once it is on the data volume. The fence does not wait for
-// the volume: closing needs no promise, and a volume that hangs must not keep MySQL open. Opening, vouching and
-// acknowledging do wait (I5): the core looks at what is kept.
+// the volume: closing promises nothing, and a volume that hangs must not keep MySQL open. Opening, vouching and
+// acknowledging do wait (I5): package fence checks what the volume holds.
 func (a *Agent) learn(w fence.Word) (fence.Adoption, error) {
 	var adoption fence.Adoption
 	a.update(func(s fence.State) fence.State {
@@ -165,12 +165,12 @@ func (a *Agent) learn(w fence.Word) (fence.Adoption, error) {
 	kept := make(chan error, 1)
 	a.work.Go(func() { kept <- a.keep() })
 	if a.enforce().Do == fence.KeepOut {
-		a.work.Go(a.keepOut) // beside: whoever pushed waits for a report
+		a.work.Go(a.keepOut) // in parallel: the one that pushed waits for a report
 	}
 	return adoption, <-kept
 }
 
-// keep writes the newest statement to the data volume unless it is there.
+// keep writes the newest statement to the data volume unless it is there already.
 func (a *Agent) keep() error {
 	a.saving.Lock()
 	defer a.saving.Unlock()

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// preparedInterval is how often it is looked for prepared XA transactions on a site that is not open. An XA COMMIT that comes
+	// preparedInterval is how often the agent looks for prepared XA transactions on a site that is not open. An XA COMMIT that comes
 	// sooner after the applier has prepared its transaction is not refused.
 	preparedInterval = 50 * time.Millisecond
 	// keepOutTimeout bounds one try to keep clients out. It waits for no lock of theirs.
@@ -25,13 +25,13 @@ func (a *Agent) watchPrepared(ctx context.Context) {
 	for ctx.Err() == nil {
 		pause(ctx, preparedInterval)
 		if s := a.now(); s.Exposed() || !s.Seen().Answered {
-			continue // the active site may have them, and who fences looks for them
+			continue // the active site may have them, and a fence looks for them
 		}
 		bound, cancel := context.WithTimeout(ctx, lookTimeout)
 		n, err := a.Prepared(bound)
 		cancel()
 		if s := a.now(); err != nil || n == 0 && s.Prepared() == 0 {
-			continue // what is not known changes nothing: the door stays as it is
+			continue // an unknown count changes nothing: the door stays as it is
 		}
 		a.update(func(s fence.State) fence.State { return fence.SawPrepared(s, n, a.Clock()) })
 		if fence.Decide(a.now(), a.Clock()).Do == fence.KeepOut {
@@ -40,7 +40,7 @@ func (a *Agent) watchPrepared(ctx context.Context) {
 	}
 }
 
-// keepOut keeps clients out of a read-only MySQL. What fails is tried again after the next look.
+// keepOut keeps clients out of a read-only MySQL. If it fails, the agent tries again after the next look.
 func (a *Agent) keepOut() {
 	if !a.keepingOut.CompareAndSwap(false, true) {
 		return // every push would add another
@@ -56,7 +56,7 @@ func (a *Agent) keepOut() {
 		return s
 	})
 	if d.Do != fence.KeepOut {
-		return // somebody else changed MySQL, or what is to be done changed, while this one waited for the right
+		return // MySQL or the decision changed while this goroutine waited for the right
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), keepOutTimeout)
 	defer cancel()
@@ -74,7 +74,7 @@ func (a *Agent) keepOut() {
 	}
 }
 
-// letIn lifts offline_mode on an open site, where a statement of keepOut came late. What fails is tried again after the next look.
+// letIn lifts offline_mode on an open site, where a statement of keepOut came late. If it fails, the agent tries again after the next look.
 func (a *Agent) letIn() {
 	a.right <- struct{}{}
 	defer func() { <-a.right }()
@@ -86,7 +86,7 @@ func (a *Agent) letIn() {
 		return s
 	})
 	if !due {
-		return // it has to be fenced by now, or was opened anew
+		return // it has to be fenced by now, or was opened again
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), keepOutTimeout)
 	defer cancel()

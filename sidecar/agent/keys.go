@@ -10,9 +10,9 @@ import (
 )
 
 // Keys knows whose statements this site takes: those signed with the key that the pod was started with, or with one that a chain
-// leads to from there. Nothing that could be changed under a running pod is asked. Once a later key of the chain has signed, the
-// earlier ones are not trusted any more: one that leaked ends with that. The statement on the data volume has the chain too, so
-// it is so after a restart as well.
+// leads to from there. It reads nothing that could change under a running pod. Once a later key of the chain has signed, it does
+// not trust the earlier ones any more: a leaked key becomes useless. The statement on the data volume has the chain too, so this
+// also holds after a restart.
 type Keys struct {
 	mu     sync.Mutex
 	anchor ed25519.PublicKey

@@ -11,14 +11,14 @@ import (
 	"github.com/mysql-mfg/mfg/sidecar/fence"
 )
 
-// leaveLook is how often a request that waits looks again. The wait is part of what clients feel.
+// leaveLook is how often a waiting request looks again. Clients feel this wait as part of the pause.
 const leaveLook = 20 * time.Millisecond
 
-// notGuarded is why nobody waits beside a sidecar that no longer fences: the sooner mysqld ends, the better.
+// notGuarded is why nothing waits beside a sidecar that no longer fences: the sooner mysqld ends, the better.
 const notGuarded = "NotGuarded"
 
-// getLeave answers as soon as mysqld can be ended without anybody missing it, and after the leave timeout at the latest.
-// It changes nothing, so that anybody may ask.
+// getLeave answers as soon as mysqld can end without clients or other sites missing it, and after the leave timeout at
+// the latest. It changes nothing, so anyone may ask.
 func (a *Agent) getLeave(w http.ResponseWriter, r *http.Request) {
 	wait := a.LeaveTimeout
 	if text := r.URL.Query().Get(wire.ParamWait); text != "" {
@@ -29,7 +29,7 @@ func (a *Agent) getLeave(w http.ResponseWriter, r *http.Request) {
 		}
 		wait = min(wait, asked)
 	}
-	// The server's own limit is for answers that come at once. A writer without deadlines has none to move.
+	// The server's own limit is for answers that come at once. A writer without deadlines needs none moved.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(wait + exchangeTimeout))
 	reply(w, http.StatusOK, a.awaitLeave(r.Context(), wait))
 }

@@ -19,9 +19,9 @@ const (
 	lockProgress = 5 * time.Second
 )
 
-// Lock makes the state directory and takes the lock on it that every sidecar and bootstrap holds while it runs: having
-// it proves that no sidecar of an older pod on this volume is left. It waits as long as it takes, and says so. The lock
-// ends when the returned function is called, or with the process.
+// Lock makes the state directory and takes the lock on it that every sidecar and bootstrap holds while it runs: holding
+// it proves that no sidecar of an older pod on this volume is left. It waits as long as it takes, and logs that it waits.
+// The lock ends when the returned function is called, or with the process.
 func Lock(ctx context.Context, stateDir string, log *slog.Logger) (func(), error) {
 	if err := os.MkdirAll(stateDir, 0o750); err != nil {
 		return nil, fmt.Errorf("make state directory: %w", err)

@@ -9,8 +9,8 @@ import (
 	"github.com/mysql-mfg/mfg/sidecar/fence"
 )
 
-// Start fences what an earlier run left open, before anybody is asked (specification 1.5), and then guards MySQL until
-// ctx ends. Serve only after it: a push must find MySQL looked at, because a window may be open.
+// Start fences what an earlier run left open, before it asks the operator or a peer (specification 1.5), and then guards
+// MySQL until ctx ends. Call Serve only after it: a push needs an earlier look at MySQL, because a window may be open.
 func (a *Agent) Start(ctx context.Context) {
 	a.look(ctx)
 	a.enforce()
@@ -20,7 +20,7 @@ func (a *Agent) Start(ctx context.Context) {
 	a.work.Go(func() { a.watchPrepared(ctx) })
 }
 
-// Stop fences what is open and waits for everything that Start began. Its ctx has ended, and nobody is served any more.
+// Stop fences what is open and waits for everything that Start began, whose ctx has ended. Requests may still be under way.
 func (a *Agent) Stop() {
 	a.update(fence.Leave)
 	a.enforce()
@@ -33,7 +33,7 @@ func (a *Agent) tick(ctx context.Context) {
 	defer ticker.Stop()
 	for {
 		a.ticked.Store(int64(a.Clock().Mono))
-		// The state is read so that a stuck lock stops the heartbeat.
+		// Reading the state takes the lock, so a stuck lock stops the heartbeat.
 		if a.now(); ctx.Err() != nil {
 			return
 		}
@@ -46,8 +46,8 @@ func (a *Agent) tick(ctx context.Context) {
 	}
 }
 
-// watch looks at MySQL often, so that a fence that somebody lifted is set again and a mysqld that came back is opened
-// again within a second.
+// watch looks at MySQL often: within a second it fences again if someone lifted the fence, and opens again if mysqld came
+// back.
 func (a *Agent) watch(ctx context.Context) {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
@@ -72,7 +72,7 @@ func (a *Agent) watch(ctx context.Context) {
 	}
 }
 
-// keepTime fences at the very moment at which the lease or the window ends, not at the next tick.
+// keepTime fences at the very moment when the lease or the window ends, not at the next tick.
 func (a *Agent) keepTime(ctx context.Context) {
 	for {
 		select {
@@ -96,7 +96,7 @@ func (a *Agent) Open() bool {
 // Answers is true if MySQL answered the last look.
 func (a *Agent) Answers() bool { return a.now().Seen().Answered }
 
-// alarm fires when time alone changes the decision; never, if it does not.
+// alarm fires when time alone changes the decision; it never fires if time does not.
 func (a *Agent) alarm() <-chan time.Time {
 	left, ok := fence.NextChange(a.now(), a.Clock())
 	if !ok {
@@ -108,7 +108,7 @@ func (a *Agent) alarm() <-chan time.Time {
 // healthy is false if a loop hangs: then the kubelet restarts this container, and mysqld with it.
 func (a *Agent) healthy() bool {
 	now := int64(a.Clock().Mono)
-	// What passes until this is noticed, and the 12 s that the kubelet takes then, should end within the lease.
+	// The time until this shows, plus the 12 s that the kubelet then takes, should fit into the lease.
 	limit := int64(max(a.Lease/4, a.PeerCheck+2*lookTimeout))
 	// The watch also carries out fences, which have their own deadline.
 	slack := int64(a.FenceTimeout + goneTimeout + lookTimeout)
@@ -116,7 +116,7 @@ func (a *Agent) healthy() bool {
 }
 
 // supervised is false if mysqld runs and its supervisor hangs. Then only this sidecar guards it, so the kubelet restarts the
-// MySQL container: nothing else would show until the sidecar hangs too.
+// MySQL container: otherwise nothing would show the fault until the sidecar hangs too.
 func (a *Agent) supervised() bool {
 	now := a.Clock().Mono
 	if a.Watchdog.Watched(now) || !a.now().Seen().Running {

@@ -34,7 +34,7 @@ type Metrics struct {
 	refusals  *prometheus.CounterVec
 }
 
-// newMetrics registers the series; the gauges read the state when they are asked.
+// newMetrics registers the series; the gauges read the state at each scrape.
 func newMetrics(state func() fence.State, clock Clock, probe WriteProbe) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
@@ -94,10 +94,10 @@ var writeSeconds = prometheus.NewDesc("sidecar_write_probe_failing_seconds",
 // writeSeries says what the write probe found.
 type writeSeries struct{ probe WriteProbe }
 
-// Describe is of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (writeSeries) Describe(into chan<- *prometheus.Desc) { into <- writeSeconds }
 
-// Collect is of prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (w writeSeries) Collect(into chan<- prometheus.Metric) {
 	switch r := w.probe.Report(); {
 	case r == nil || r.Outcome == wire.WriteUnknown:

@@ -17,7 +17,7 @@ import (
 // mysqldName is the name of the program, as the kernel knows it.
 const mysqldName = "mysqld"
 
-// Mysqld is what the process table says of mysqld.
+// Mysqld is what the process table says about mysqld.
 type Mysqld struct {
 	// ID names the running processes, separated by spaces; each name stands for one process for ever. It is empty if
 	// there is none.
@@ -51,11 +51,11 @@ type Procfs struct {
 	Root string
 	// Datadir is the data directory; mysqld locks a file in it.
 	Datadir string
-	// Only, if set, leaves all other processes out; tests run beside other servers.
+	// Only, if set, excludes all other processes; tests run beside other servers.
 	Only func(pid int) bool
 }
 
-// Look finds mysqld. After an error nothing is known.
+// Look finds mysqld. An error means that nothing is known.
 func (p Procfs) Look() (Mysqld, error) {
 	entries, err := os.ReadDir(p.Root)
 	if err != nil {
@@ -91,12 +91,12 @@ func (m Mysqld) among(id string) Mysqld {
 	}))
 }
 
-// mysqld tells whether a process is a mysqld that can still do something.
+// mysqld says whether a process is a mysqld that can still do something.
 func (p Procfs) mysqld(pid int) (process, bool) {
 	dir := filepath.Join(p.Root, strconv.Itoa(pid))
 	raw, err := os.ReadFile(filepath.Join(dir, "stat"))
 	if err != nil {
-		// It ended between the listing and now: the kernel shows the stat of every living process to everybody.
+		// It ended between the listing and now: the kernel lets every process read the stat of every living process.
 		return process{}, false
 	}
 	comm, fields, ok := parseStat(string(raw))
@@ -105,13 +105,13 @@ func (p Procfs) mysqld(pid int) (process, bool) {
 	}
 	const state, threads, start = 0, 17, 19 // fields 3, 20 and 22 of proc(5)
 	if n, _ := strconv.Atoi(fields[threads]); n <= 1 && (fields[state] == "Z" || fields[state] == "X") {
-		// Dead, only not collected yet: no thread is left that could commit.
+		// It is dead and only not reaped yet: no thread is left that could commit.
 		return process{}, false
 	}
 	return process{pid: pid, start: fields[start]}, true
 }
 
-// exeIs covers a main thread that was renamed. Where the link may not be read, the name of the thread decides alone.
+// exeIs covers a main thread that was renamed. If this process may not read the link, the name of the thread alone decides.
 func exeIs(dir, name string) bool {
 	exe, err := os.Readlink(filepath.Join(dir, "exe"))
 	return err == nil && filepath.Base(strings.TrimSuffix(exe, " (deleted)")) == name
@@ -127,8 +127,8 @@ func parseStat(line string) (comm string, fields []string, ok bool) {
 	return line[open+1 : end], fields, len(fields) >= 20
 }
 
-// Locked tells whether anybody holds the lock that mysqld takes on its datadir: also a mysqld that cannot be seen from
-// here, such as one of an older pod on the same volume. What cannot be found out counts as locked.
+// Locked says whether any process holds the lock that mysqld takes on its datadir: also a mysqld that cannot be seen from
+// here, such as one of an older pod on the same volume. If that is not known, it counts as locked.
 func (p Procfs) Locked() bool {
 	f, err := os.Open(filepath.Join(p.Datadir, "ibdata1"))
 	if errors.Is(err, os.ErrNotExist) {
@@ -145,7 +145,7 @@ func (p Procfs) Locked() bool {
 	return lock.Type != unix.F_UNLCK
 }
 
-// Kill ends exactly the processes that were found, and nothing that may have taken their numbers since.
+// Kill ends exactly the processes that were found, and none that may have got their numbers since.
 func (p Procfs) Kill(m Mysqld) error {
 	var errs []error
 	for _, proc := range m.procs {
@@ -165,7 +165,7 @@ func (p Procfs) kill(proc process) error {
 		return err
 	}
 	defer func() { _ = unix.Close(handle) }()
-	// The handle stands for one process for ever; looked at now, it is the one that was found or it is another.
+	// The handle stands for one process for ever; a look now shows whether that is the one that was found.
 	if again, ok := p.mysqld(proc.pid); !ok || again != proc {
 		return nil
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/mysql-mfg/mfg/sidecar/fence"
 )
 
-// open opens writes on the operator's answer w if the boot rule allows it, and says why not otherwise. One at a time: the
-// mark of an opening on the data volume is that of one opening.
+// open opens writes on the operator's answer w if the boot rule allows it, and otherwise says why not. It runs once at a
+// time, because the data volume holds the mark of only one opening.
 func (a *Agent) open(ctx context.Context, w fence.Word) fence.Refusal {
 	select {
 	case a.opening <- struct{}{}:
@@ -27,14 +27,14 @@ func (a *Agent) open(ctx context.Context, w fence.Word) fence.Refusal {
 	}
 	defer func() { <-a.opening }()
 	refusal := a.tryOpen(ctx, w)
-	// Something may have come in meanwhile that has to be fenced, or the opening failed half way.
+	// News that came in meanwhile may call for a fence, or the opening may have failed half way.
 	a.enforce()
 	a.unmark()
 	return refusal
 }
 
 // tryOpen marks the opening on the data volume before it takes the right to change MySQL for it: a volume that hangs must
-// hold no fence back. So the boot rule is asked twice: whether there is anything to mark, and right before the SQL.
+// not delay a fence. So it asks the boot rule twice: whether there is anything to mark, and right before the SQL.
 func (a *Agent) tryOpen(ctx context.Context, w fence.Word) fence.Refusal {
 	var process string
 	refusal := a.withRight(ctx, func() fence.Refusal {
@@ -48,13 +48,13 @@ func (a *Agent) tryOpen(ctx context.Context, w fence.Word) fence.Refusal {
 	}
 	a.marked = true // also if it fails: part of it may be there
 	if err := a.Volume.MarkOpening(process); err != nil {
-		// I1: should this run end within the opening, the next one would take a read-only MySQL for fenced.
+		// I1: if this run ended during the opening, the next one would take a read-only MySQL for fenced.
 		return fence.Refusal{Reason: fence.OpeningNotMarked, Message: "mark the opening on the data volume: " + err.Error()}
 	}
 	return a.withRight(ctx, func() fence.Refusal {
 		refusal := a.mayOpen(ctx, w, func(s fence.State) (fence.State, fence.Refusal) {
 			if !covers(process, s.Seen().Process) {
-				// The mark would prove to the next run that nothing is pending. The next answer asks again.
+				// The mark names a mysqld that has ended, so it would prove to the next run that nothing is pending. The next answer tries again.
 				return s, fence.Refusal{Reason: fence.MysqldRestarted, Message: "mysqld restarted while the opening was marked"}
 			}
 			return fence.Opening(s), fence.Refusal{}
@@ -66,7 +66,7 @@ func (a *Agent) tryOpen(ctx context.Context, w fence.Word) fence.Refusal {
 	})
 }
 
-// withRight does something while it holds the right to change MySQL.
+// withRight calls do while it holds the right to change MySQL.
 func (a *Agent) withRight(ctx context.Context, do func() fence.Refusal) fence.Refusal {
 	select {
 	case a.right <- struct{}{}:
@@ -77,12 +77,12 @@ func (a *Agent) withRight(ctx context.Context, do func() fence.Refusal) fence.Re
 	return do()
 }
 
-// mayOpen asks the boot rule over a fresh look at MySQL. If it allows the opening, then is done under the same lock: nothing
-// can be adopted between the decision and the opening that a fence after it would not see.
+// mayOpen asks the boot rule on a fresh look at MySQL. If it allows the opening, mayOpen calls then under the same lock: no
+// statement can be adopted between the decision and the opening without a later fence seeing it.
 func (a *Agent) mayOpen(ctx context.Context, w fence.Word, then func(fence.State) (fence.State, fence.Refusal)) fence.Refusal {
 	if a.Keyring != nil {
 		if why := a.Keyring.Unescrowed(); why != "" {
-			// I16: what would be acknowledged now is lost with this pod. Closed is safe; the next answer asks again.
+			// I16: commits acknowledged now would be lost with this pod. Closed is safe; the next answer tries again.
 			return fence.Refusal{Reason: fence.KeyringNotEscrowed, Message: why}
 		}
 	}
@@ -98,16 +98,16 @@ func (a *Agent) mayOpen(ctx context.Context, w fence.Word, then func(fence.State
 	return refusal
 }
 
-// covers is true if every process that runs is among the marked ones, or which one was marked is not known.
+// covers is true if every process that runs is among the marked ones, or if the mark names none.
 func covers(marked, now string) bool {
 	known := strings.Fields(marked)
 	return len(known) == 0 || !slices.ContainsFunc(strings.Fields(now), func(p string) bool { return !slices.Contains(known, p) })
 }
 
-// openWrites opens; the caller holds the right to change MySQL, and the state says so.
+// openWrites opens; the caller holds the right to change MySQL, and the state says that it is being opened.
 func (a *Agent) openWrites(w fence.Word) fence.Refusal {
 	a.Log.Info("opening writes", "epoch", w.Statement.Epoch)
-	// Not bound to the caller: an opening that was begun ends in a known state.
+	// The caller's ctx does not bound it: an opening, once begun, must end in a known state.
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
 	err := a.Changer.OpenWrites(ctx)
@@ -123,8 +123,8 @@ func (a *Agent) openWrites(w fence.Word) fence.Refusal {
 	return fence.Refusal{}
 }
 
-// unmark takes the mark of the opening away once no statement of it can be under way: it was answered, or its mysqld has
-// ended. One that stays only costs: the next run ends that mysqld if it still runs.
+// unmark removes the mark of the opening once no statement of it can be under way: it was answered, or its mysqld has
+// ended. A mark that stays is safe but has a cost: the next run kills that mysqld if it still runs.
 func (a *Agent) unmark() {
 	if !a.marked || a.now().Unsure() {
 		return
@@ -136,7 +136,7 @@ func (a *Agent) unmark() {
 	a.marked = false
 }
 
-// outcomeOf tells what an error of OpenWrites leaves behind. Whatever is not known to be harmless is Unsure.
+// outcomeOf says what an error of OpenWrites leaves behind: Unsure if a statement may still be under way.
 func outcomeOf(err error) fence.Outcome {
 	dial, isNet := errors.AsType[*net.OpError](err)
 	_, isTimeout := errors.AsType[net.Error](err)
@@ -150,7 +150,7 @@ func outcomeOf(err error) fence.Outcome {
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fence.Unsure
 	default:
-		// The server refused a statement, or answered all and the read-back was not as it should be.
+		// The server refused a statement, or answered all of them and the read-back was wrong.
 		return fence.Failed
 	}
 }

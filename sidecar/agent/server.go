@@ -15,10 +15,10 @@ import (
 	"github.com/mysql-mfg/mfg/sidecar/fence"
 )
 
-// doorLimits are more than the operator, the peers, the kubelet and Prometheus need together, even if they came from one address.
+// doorLimits are more than the operator, the peers, the kubelet and Prometheus need together, even if they all use one address.
 var doorLimits = door.Limits{Connections: 256, PerAddress: 32, Rate: 200, Burst: 400}
 
-// Serve answers on a listener, each address within its share, until the server is shut down.
+// Serve answers on a listener until the server is shut down. Each client address gets its share.
 func (a *Agent) Serve(server *http.Server, l net.Listener) error {
 	return server.Serve(a.door.Listen(l))
 }
@@ -49,7 +49,7 @@ func (a *Agent) Handler() http.Handler {
 	return a.shortQueries(mux)
 }
 
-// shortQueries refuses what no caller of ours sends, before anybody reads it.
+// shortQueries refuses queries longer than any of our callers sends, before anything parses them.
 func (a *Agent) shortQueries(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.URL.RawQuery) > wire.MaxQueryBytes {
@@ -71,8 +71,8 @@ func probe(ok func() bool) http.HandlerFunc {
 	}
 }
 
-// getPeerActiveSite relays the newest statement. The answer keeps the asker's lease alive; the core remembers it. Strangers
-// are refused before the lock: whatever they ask, it costs no more than reading a short query.
+// getPeerActiveSite relays the newest statement. The answer keeps the asker's lease alive, so package fence remembers it.
+// Strangers are refused before the lock: any request of theirs costs only the reading of a short query.
 func (a *Agent) getPeerActiveSite(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	ns, group, asking := query.Get(wire.ParamNamespace), query.Get(wire.ParamGroup), query.Get(wire.ParamSite)
@@ -97,7 +97,7 @@ func (a *Agent) getPeerActiveSite(w http.ResponseWriter, r *http.Request) {
 }
 
 // putActiveSite takes a pushed statement and answers with the report of the site. An empty statement only asks for the
-// report, as the operator does before the first epoch. What the statement asks for is done to the end even if the
+// report, as the operator does before the first epoch. The sidecar completes what the statement asks for even if the
 // client hangs up.
 func (a *Agent) putActiveSite(w http.ResponseWriter, r *http.Request) {
 	var body wire.ActiveSite
@@ -131,8 +131,8 @@ func (a *Agent) putActiveSite(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, a.authentic(body.Challenge, a.report(ctx, message)))
 }
 
-// push takes a pushed word in. It fences if that is what the word says, and if it names this site it asks the operator
-// itself whether to open. It returns why the site could not do what was asked, if so.
+// push takes a pushed word in. It fences if the word says so, and if the word names this site it asks the operator itself
+// whether to open. It returns why the site could not do what was asked; empty if it could.
 func (a *Agent) push(ctx context.Context, w fence.Word) string {
 	adoption, err := a.learn(w)
 	s := a.now()
@@ -146,8 +146,8 @@ func (a *Agent) push(ctx context.Context, w fence.Word) string {
 	case !s.Names() || s.Newest().Hold || s.Serves():
 		return ""
 	}
-	// The push opens nothing, because it may be old. The operator's own answer may. Anybody can send an old push again, so no more
-	// than a few ask at a time; each of them opens for all, and the loop asks too.
+	// The push opens nothing, because it may be old; the operator's own answer may open. Anyone can send an old push again, so only
+	// a few ask at a time. An answer to one of them opens the site for all, and the loop asks too.
 	select {
 	case a.pushed <- struct{}{}:
 		defer func() { <-a.pushed }()
@@ -161,16 +161,16 @@ func (a *Agent) push(ctx context.Context, w fence.Word) string {
 const pushAsks = 4
 
 const (
-	// reportLooks is how often a report looks again when MySQL was changed during the look.
+	// reportLooks is how many looks a report takes at most, if each one overlaps a change of MySQL.
 	reportLooks = 3
-	// reportTimeout bounds what a report waits for MySQL. The rest of the operator's patience is for the way there and back.
+	// reportTimeout bounds how long a report waits for MySQL. The rest of the operator's patience is for the way there and back.
 	reportTimeout = wire.ReportPatience * 6 / 10
 )
 
-// lookInTime looks at MySQL for a report. current is false if that says nothing, late if it said nothing so far: the look itself goes on.
+// lookInTime looks at MySQL for a report. current is false if the look proves nothing; late is true if it has not ended in time, and it continues.
 func (a *Agent) lookInTime(ctx context.Context) (current, late bool) {
 	if a.now().Leaving() {
-		return false, false // nobody waits for a look any more, and nothing is claimed without one
+		return false, false // Stop waits for no look that begins now, and a report claims nothing without one
 	}
 	g := a.glances.join(func(serve func()) { a.work.Go(serve) }, func() bool {
 		for range reportLooks {
@@ -190,7 +190,7 @@ func (a *Agent) lookInTime(ctx context.Context) (current, late bool) {
 	}
 }
 
-// report looks at MySQL and says what the site is like. Facts that are not known to hold now are left out.
+// report looks at MySQL and describes the site. It leaves out facts that are not known to hold now.
 func (a *Agent) report(ctx context.Context, message string) wire.Report {
 	began := a.Clock()
 	current, late := a.lookInTime(ctx)
@@ -226,8 +226,8 @@ func (a *Agent) report(ctx context.Context, message string) wire.Report {
 	}
 	switch {
 	case late:
-		// MySQL does not answer in time, so nothing that it answered before is told. That nobody opened it since it was seen not
-		// to run is no answer of it, and stands.
+		// MySQL does not answer in time, so the report holds nothing that it answered before. That it has not been opened since it
+		// was seen not running is not an answer of MySQL, and stays in the report.
 		r.MysqldRunning, r.Answered = true, false
 	case !current:
 		// MySQL was being opened or fenced all the time: nothing is proven.
@@ -245,7 +245,7 @@ func (a *Agent) report(ctx context.Context, message string) wire.Report {
 func reply(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	// The client may have hung up; what it asked for is done.
+	// The client may have hung up; what it asked for is done all the same.
 	_ = json.NewEncoder(w).Encode(body)
 }
 

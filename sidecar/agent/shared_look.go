@@ -10,21 +10,21 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// glances lets all who ask for a report at once share one look at MySQL. There are two connections for looks, and one is for the
-// loop: hundreds of strangers who ask for a report must not keep the loop, or the operator, from theirs.
+// glances lets all requests for a report at one time share one look at MySQL. There are two connections for looks, and one is for
+// the loop: hundreds of strangers that ask for a report must not keep the loop or the operator from its look.
 type glances struct {
 	mu   sync.Mutex
 	busy bool
 	next *glance
 }
 
-// glance is one look that began after everybody who waits for it had asked.
+// glance is one look that begins after all requests that wait for it.
 type glance struct {
 	done    chan struct{}
 	current bool
 }
 
-// join returns the look that begins next. Never the one under way: it may have begun before the fence that a report is to tell of.
+// join returns the look that begins next, never the one under way: that may have begun before the fence that a report is about.
 func (g *glances) join(spawn func(func()), look func() bool) *glance {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -38,7 +38,7 @@ func (g *glances) join(spawn func(func()), look func() bool) *glance {
 	return g.next
 }
 
-// serve looks until nobody waits.
+// serve looks until no request waits.
 func (g *glances) serve(look func() bool) {
 	for {
 		g.mu.Lock()
@@ -53,10 +53,10 @@ func (g *glances) serve(look func() bool) {
 	}
 }
 
-// Longest texts in a report: no message of MySQL's or of the kernel's is longer.
+// maxReportText bounds each text in a report, in bytes: no message of MySQL or of the kernel is longer.
 const maxReportText = 2 << 10
 
-// bounded makes a report fit in what the operator reads. What is left out claims nothing.
+// bounded makes a report fit into what the operator reads. What it leaves out claims nothing.
 func bounded(r wire.Report) wire.Report {
 	r.Message = shortened(r.Message)
 	if r.Keyring != nil {

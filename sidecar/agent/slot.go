@@ -19,11 +19,11 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// A slot is a file of one fixed size: the statement, a line with its checksum, and blanks. It is written anew in place, which takes
-// no room on the volume. A statement that does not fit gets a file as long as it needs, by another file that is renamed. What
-// releases before this one wrote is the statement alone.
+// A slot is a file of one fixed size: the statement, a line with its checksum, and blanks. It is overwritten in place, which takes
+// no room on the volume. A statement that does not fit gets a longer file, which is written beside it and renamed. Earlier releases
+// wrote the statement alone.
 
-// slotSize is one block of the usual file systems: also a file of an older release can grow to it where there is no room.
+// slotSize is one block of the usual file systems: even on a full volume, a file of an older release can grow to it.
 const slotSize = 4096
 
 var errTorn = errors.New("the checksum does not fit")
@@ -35,7 +35,7 @@ func slot(signed wire.Signed) []byte {
 	return append([]byte(text), bytes.Repeat([]byte(" "), max(0, slotSize-len(text)))...)
 }
 
-// unslot returns the statement in a file. Half a slot is an error: part of one statement and part of another could pass for a third.
+// unslot returns the statement in a file. A torn slot is an error: parts of two statements could pass for a third one.
 func unslot(raw []byte) (wire.Signed, error) {
 	signed, rest, _ := strings.Cut(strings.TrimSpace(string(raw)), "\n")
 	if rest == "" && len(raw) != slotSize {
@@ -48,22 +48,22 @@ func unslot(raw []byte) (wire.Signed, error) {
 	return wire.Signed(signed), nil
 }
 
-// worstFirst are the names of the copies, the one with the lower epoch first, and before it one that cannot be read. The last one is
-// the only one that holds all that was acknowledged if the write of the first is torn. After a crash between the two writes one copy is
-// older than the other, and nothing writes it anew before the next statement.
+// worstFirst are the names of the copies: first one that cannot be read, then the one with the lower epoch. If the write of the first
+// is torn, only the last one holds all that was acknowledged. After a crash between the two writes one copy is older than the other,
+// and it stays so until the next statement.
 func (s Store) worstFirst() []string {
 	names := []string{StatementFile, copyFile}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(s.epochIn(a), s.epochIn(b)) })
 	return names
 }
 
-// epochIn is the epoch of the statement in a file, 0 if there is none that can be read.
+// epochIn is the epoch of the statement in a file, 0 if no statement can be read.
 func (s Store) epochIn(name string) int64 {
 	kept, _ := s.read(name, unverified)
 	return kept.Statement.Epoch
 }
 
-// overwrite puts a statement into one of the two files. The other one must be whole, or not be worth more than this one.
+// overwrite puts a statement into one of the two files. The other one must be whole, or worth no more than this one.
 func (s Store) overwrite(name string, signed wire.Signed) error {
 	content := slot(signed)
 	raw, err := os.ReadFile(filepath.Join(s.Dir, name))
@@ -74,8 +74,8 @@ func (s Store) overwrite(name string, signed wire.Signed) error {
 	if !noRoom(full) || err != nil || len(content) != slotSize || len(raw) > slotSize {
 		return full
 	}
-	// A file of an older release, and no room for another one. With the statement that it has it grows to a slot, which changes
-	// nothing of it if it is torn, and takes no room within its block. One that cannot be read is worth nothing.
+	// A file of an older release, and no room for another one. First it grows to a slot with its own statement: that takes no room
+	// within its block, and keeps the statement even if the write is torn. A file that cannot be read is worth nothing.
 	_ = os.Remove(filepath.Join(s.Dir, name+tempSuffix))
 	old, _ := unslot(raw)
 	for _, step := range [][]byte{slot(old), content} {
@@ -86,10 +86,10 @@ func (s Store) overwrite(name string, signed wire.Signed) error {
 	return nil
 }
 
-// noRoom is true if a volume, or what may be used of it, is full.
+// noRoom is true if a volume, or the part of it that may be used, is full.
 func noRoom(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
-// inPlace overwrites a file that is there. After a crash it holds any part of it.
+// inPlace overwrites an existing file. After a crash, any part of the content may be in it.
 func (s Store) inPlace(name string, content []byte) (err error) {
 	f, err := os.OpenFile(filepath.Join(s.Dir, name), os.O_WRONLY, 0o600)
 	if err != nil {

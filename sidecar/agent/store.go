@@ -26,7 +26,7 @@ const (
 	lockFile  = "sidecar.lock"
 	// openingFile names the mysqld in which writes are being opened, or is empty.
 	openingFile = "opening"
-	// someMysqld is in it if an earlier release did not know which one; an empty line says the same.
+	// someMysqld is what an earlier release wrote into it if it did not know which mysqld; an empty line means the same.
 	someMysqld = "?"
 	tempSuffix = ".tmp"
 )
@@ -34,15 +34,15 @@ const (
 // ErrDamaged is returned if no copy of the statement can be read although there was one.
 var ErrDamaged = errors.New("the statement kept on the data volume is damaged")
 
-// Store keeps the newest statement on the data volume (I5). Both copies are written before Save returns, one after the other, so
-// either of them alone holds everything that was ever acknowledged, and a crash leaves one of them whole. Where they are there
-// they are overwritten in place (slot.go): a volume that is full must not keep a site from acknowledging an epoch, for then it would
-// count among those that may vouch for the old active site as long as it is full.
+// Store keeps the newest statement on the data volume (I5). Save writes both copies before it returns, one after the other, so
+// either of them alone holds everything that was ever acknowledged, and a crash leaves one of them whole. Save overwrites copies
+// in place if they exist (slot.go): a full volume must not keep a site from acknowledging an epoch, because as long as it does,
+// the site counts among those that may vouch for the old active site.
 type Store struct {
 	Dir string
 }
 
-// Save writes what has to survive; when it returns nil, it will.
+// Save writes what has to survive a crash; once it returns nil, that will.
 func (s Store) Save(k fence.Kept) error {
 	for _, name := range s.worstFirst() {
 		if err := s.overwrite(name, k.Signed); err != nil {
@@ -53,16 +53,16 @@ func (s Store) Save(k fence.Kept) error {
 		return nil
 	}
 	if _, err := os.Stat(filepath.Join(s.Dir, heardFile)); err == nil {
-		return nil // to replace it would take room
+		return nil // replacing it would take room
 	}
-	// Last: it says that the statement beside it is not older than what the operator said.
+	// This comes last: it says that the statement beside it is not older than what the operator said.
 	if err := s.write(heardFile, nil); err != nil {
 		return fmt.Errorf("keep that the operator was heard: %w", err)
 	}
 	return nil
 }
 
-// write replaces a file so that after a crash it is there either as before or as told.
+// write replaces a file so that after a crash it has either its old content or the new one.
 func (s Store) write(name string, content []byte) (err error) {
 	path := filepath.Join(s.Dir, name)
 	temp := path + tempSuffix
@@ -75,7 +75,7 @@ func (s Store) write(name string, content []byte) (err error) {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		_ = os.Remove(temp) // a full volume must not be kept full by it
+		_ = os.Remove(temp) // it must not keep a full volume full
 		return err
 	}
 	if err := os.Rename(temp, path); err != nil {
@@ -84,8 +84,8 @@ func (s Store) write(name string, content []byte) (err error) {
 	return syncDir(s.Dir)
 }
 
-// MarkOpening writes the file in place: an opening waits for it, so it costs one small fsync. The directory is synced only
-// where the file is new.
+// MarkOpening writes the file in place: an opening waits for it, so it costs one small fsync. It syncs the directory only
+// if the file is new.
 func (s Store) MarkOpening(process string) (err error) {
 	path := filepath.Join(s.Dir, openingFile)
 	_, missing := os.Stat(path)
@@ -104,7 +104,7 @@ func (s Store) MarkOpening(process string) (err error) {
 	return errors.Join(err, syncDir(s.Dir))
 }
 
-// UnmarkOpening empties the file. It is not synced: what comes back after a loss of power names a mysqld that was lost too.
+// UnmarkOpening empties the file, without a sync: a mark that comes back after a power loss names a mysqld that is lost too.
 func (s Store) UnmarkOpening() error {
 	err := os.Truncate(filepath.Join(s.Dir, openingFile), 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -124,7 +124,7 @@ func (s Store) MarkedOpening() (process string, marked bool, err error) {
 	}
 	process, whole := strings.CutSuffix(string(raw), "\n")
 	if process == someMysqld || !whole {
-		// Half of a name would pass for that of a mysqld that has ended.
+		// Half of a name would look like the name of a mysqld that has ended.
 		return "", len(raw) > 0, nil
 	}
 	return process, true, nil
@@ -138,8 +138,8 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Load returns what is kept, and a warning if one of the copies is damaged. With none readable although there were
-// some it refuses: a sidecar that forgets its epoch could vouch for, or open under, an older one.
+// Load returns what is kept, and a warning if one of the copies is damaged. If there are copies but none is readable,
+// it refuses: a sidecar that forgets its epoch could vouch for, or open under, an older one.
 func (s Store) Load(verify func(wire.Signed) (wire.Statement, error)) (kept fence.Kept, warning, err error) {
 	var found int
 	for _, name := range []string{StatementFile, copyFile} {
@@ -177,7 +177,7 @@ func (s Store) read(name string, verify func(wire.Signed) (wire.Statement, error
 	if statement, err := verify(signed); err == nil {
 		return fence.Kept{Signed: signed, Statement: statement, Verified: true}, nil
 	}
-	// Another key signs now. The signature was checked before this was written, so the epoch still binds.
+	// Another key signs by now. The signature was checked before this was written, so the epoch still binds.
 	statement, err := unverified(signed)
 	if err != nil {
 		return fence.Kept{}, err
@@ -185,7 +185,7 @@ func (s Store) read(name string, verify func(wire.Signed) (wire.Statement, error
 	return fence.Kept{Signed: signed, Statement: statement}, nil
 }
 
-// unverified decodes a statement without a look at its signature.
+// unverified decodes a statement without checking its signature.
 func unverified(signed wire.Signed) (wire.Statement, error) {
 	parts := strings.Split(string(signed), ".")
 	if len(parts) != 3 || parts[2] == "" {

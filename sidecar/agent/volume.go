@@ -14,12 +14,12 @@ import (
 // volumeIDFile holds the random name of the data volume.
 const volumeIDFile = "volume-id"
 
-// errVolumeID asks for a person: a new name would say that the volume was replaced, and its data would be cloned over.
+// errVolumeID asks for a person: a new name would say that the volume was replaced, and a clone would replace its data.
 var errVolumeID = errors.New("the name of the data volume is damaged: " + volumeIDFile + " is empty; " +
 	"write the name from status.sites[].volumeID of the group into it, or delete the volume claim of this site and let it be cloned again")
 
-// VolumeID returns the random name of the data volume, and gives it one if it has none: a new volume, and one from the
-// time before volumes had names. Once returned the name survives a crash and never changes. The caller holds the lock
+// VolumeID returns the random name of the data volume, and gives it one if it has none: a new volume, or one from
+// before volumes had names. Once returned, the name survives a crash and never changes. The caller holds the lock
 // of the volume.
 func (s Store) VolumeID() (string, error) {
 	raw, err := os.ReadFile(filepath.Join(s.Dir, volumeIDFile))
@@ -40,7 +40,7 @@ func (s Store) VolumeID() (string, error) {
 	return id, nil
 }
 
-// ForgetVolumeID has the volume take another name: the data that it was known by is gone.
+// ForgetVolumeID removes the name, so that the volume gets another one: the data under the old name is gone.
 func (s Store) ForgetVolumeID() error {
 	if err := os.Remove(filepath.Join(s.Dir, volumeIDFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("forget name of data volume: %w", err)

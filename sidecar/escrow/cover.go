@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	// coverInterval is how often MySQL is asked what is encrypted, coverSoon how often until it answered once.
+	// coverInterval is how often the agent asks MySQL what is encrypted, coverSoon how often until MySQL answers.
 	coverInterval = 10 * time.Second
 	coverSoon     = time.Second
-	// coverShare bounds the load of a server with very many tables: a question that took long is asked again only after
-	// that many times as long.
+	// coverShare bounds the load on a server with very many tables: the agent waits this many times as long as a question
+	// took before it asks again.
 	coverShare = 30
 	// coverTimeout bounds one question, encryptTimeout one statement that encrypts.
 	coverTimeout   = 30 * time.Second
 	encryptTimeout = 5 * time.Minute
-	// encryptPause is before the next try to encrypt.
+	// encryptPause is the time between two tries to encrypt.
 	encryptPause = 30 * time.Second
 )
 
-// cover asks what is encrypted, and encrypts what MySQL itself made in the clear.
+// cover asks what is encrypted, and encrypts what MySQL itself made without encryption.
 func (a *Agent) cover(ctx context.Context) {
 	var nextTry time.Time
 	for {
@@ -65,7 +65,7 @@ func (a *Agent) readCoverage(ctx context.Context) (wire.CoverageReport, bool) {
 	defer cancel()
 	c, err := a.MySQL.Coverage(ctx)
 	if err != nil {
-		// Not logged: a MySQL that does not answer is told of elsewhere, and the last answer stands.
+		// Not logged: others report a MySQL that does not answer, and the last answer stays valid.
 		a.refused(err)
 		return wire.CoverageReport{}, false
 	}
@@ -74,7 +74,7 @@ func (a *Agent) readCoverage(ctx context.Context) (wire.CoverageReport, bool) {
 		RedoLog: c.RedoLog, UndoLog: c.UndoLog, BinaryLog: c.BinaryLog && !plainLogs(a.Datadir),
 	}
 	if !c.SystemTablespace && a.CoverSystem && !a.update(func(r *Record) { r.Covering = true }) {
-		// What cannot be remembered is not begun either: after a crash nobody would wait for the checkpoint.
+		// If the volume cannot remember it, encryption does not begin: after a crash nothing would wait for the checkpoint.
 		return r, false
 	}
 	told := r
@@ -92,7 +92,7 @@ func (a *Agent) covering() bool {
 	return a.record.Covering
 }
 
-// settleCover waits until the encryption of the data dictionary is behind a checkpoint, by whomever it was encrypted: on a
+// settleCover waits until the encryption of the data dictionary is behind a checkpoint, whichever site encrypted it: on a
 // replica the statement comes from the active site. It returns how soon to look again.
 func (a *Agent) settleCover(ctx context.Context) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, encryptTimeout)
@@ -105,7 +105,7 @@ func (a *Agent) settleCover(ctx context.Context) time.Duration {
 	return 0
 }
 
-// encrypt encrypts the tablespaces that MySQL makes in the clear. It replicates, so only the open site does it.
+// encrypt encrypts the tablespaces that MySQL makes unencrypted. That replicates, so only the open site does it.
 func (a *Agent) encrypt(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, encryptTimeout)
 	defer cancel()
@@ -116,7 +116,7 @@ func (a *Agent) encrypt(ctx context.Context) {
 	}
 }
 
-// refused tells of a right that our account lacks, which a clone may have taken.
+// refused reports a right that our account lacks; a clone may have taken it away.
 func (a *Agent) refused(err error) {
 	if errors.Is(err, mysql.ErrRightMissing) && a.RightMissing != nil {
 		a.lacks.Do(func() {
@@ -126,11 +126,11 @@ func (a *Agent) refused(err error) {
 	}
 }
 
-// plainMagic begins a binary or relay log in the clear.
+// plainMagic is the beginning of a binary or relay log that is not encrypted.
 var plainMagic = []byte{0xfe, 'b', 'i', 'n'}
 
-// plainLogs is true if a binary or relay log in the clear is left: switching encryption on does not rewrite old ones. What
-// cannot be read counts as one.
+// plainLogs is true if an unencrypted binary or relay log is left: switching encryption on does not rewrite old ones. A log
+// that cannot be read counts as unencrypted.
 func plainLogs(datadir string) bool {
 	entries, err := os.ReadDir(datadir)
 	if err != nil {
@@ -148,12 +148,12 @@ func plainLogs(datadir string) bool {
 	return false
 }
 
-// plainTables counts the tables of engines that cannot encrypt. MySQL lists them only to who has rights on them, so their files are
-// counted: one of each table or partition holds its rows. What MySQL itself has in such engines holds nothing of users.
+// plainTables counts the tables of engines that cannot encrypt. MySQL lists tables only to accounts with rights on them, so this counts
+// files: one file of each table or partition holds its rows. MySQL's own tables in such engines hold no data of users.
 func plainTables(datadir string) int {
 	schemas, err := os.ReadDir(datadir)
 	if err != nil {
-		return 1 // what cannot be read counts as in the clear
+		return 1 // what cannot be read counts as not encrypted
 	}
 	n := 0
 	for _, schema := range schemas {
@@ -176,7 +176,7 @@ func plainTables(datadir string) int {
 var (
 	// ownSchemas are directories of MySQL itself.
 	ownSchemas = []string{"mysql", "performance_schema", "sys"}
-	// plainEngines are how the files of MyISAM, CSV and ARCHIVE end that hold rows.
+	// plainEngines are the endings of the files that hold rows of MyISAM, CSV and ARCHIVE.
 	plainEngines = []string{".MYD", ".CSV", ".ARZ"}
 )
 

@@ -18,18 +18,18 @@ import (
 )
 
 const (
-	// lookInterval is how often the keyring is looked at when nothing is heard of it.
+	// lookInterval is how often the agent looks at the keyring when no event wakes it.
 	lookInterval = 2 * time.Second
-	// settleTime is between the two looks of which both have to show the same keyring.
+	// settleTime is the time between the two looks that both have to show the same keyring.
 	settleTime = 300 * time.Millisecond
-	// unsettledPause is before the next look at a keyring that is being written, silentPause before the next question to a
-	// MySQL that does not answer yet.
+	// unsettledPause is the wait before the next look at a keyring that is being written, silentPause before the next
+	// question to a MySQL that does not answer yet.
 	unsettledPause = 200 * time.Millisecond
 	silentPause    = 500 * time.Millisecond
-	// pushPauseLeast and pushPauseMost are between two pushes of which the first one failed.
+	// pushPauseLeast and pushPauseMost bound the pause after a push that failed.
 	pushPauseLeast = time.Second
 	pushPauseMost  = 30 * time.Second
-	// pushAgain is how often a keyring that is in escrow is pushed while it is unsealed: an escrow Secret that is lost comes
+	// pushAgain is how often the agent pushes an unsealed keyring that is in escrow already: so a lost escrow Secret comes
 	// back. The operator answers with the version that it has.
 	pushAgain = 5 * time.Minute
 )
@@ -46,14 +46,14 @@ type MySQL interface {
 type Config struct {
 	// Namespace, Group, Site and PodUID say whose keyring it is.
 	Namespace, Group, Site, PodUID string
-	// File is the keyring as this container sees it, Sealed how the pod was made.
+	// File is the keyring as this container sees it. Sealed is true if the pod was made with a sealed keyring.
 	File   string
 	Sealed bool
-	// Round names the unseal that this pod is of; empty in a sealed pod.
+	// Round names the unseal that this pod belongs to; empty in a sealed pod.
 	Round string
-	// Datadir is searched for binary and relay logs in the clear.
+	// Datadir is searched for unencrypted binary and relay logs, and tables of engines that cannot encrypt.
 	Datadir string
-	// CoverSystem has the tablespaces that MySQL makes in the clear encrypted while the site is open.
+	// CoverSystem is true if the agent encrypts the tablespaces that MySQL makes unencrypted, while the site is open.
 	CoverSystem bool
 
 	MySQL MySQL
@@ -66,7 +66,7 @@ type Config struct {
 	Mounts Mounts
 	// Open is true while this site accepts writes of clients.
 	Open func() bool
-	// RightMissing is told that MySQL refused something for want of a right; nil if nobody wants to know.
+	// RightMissing is called when MySQL refuses something because a right is missing; it may be nil.
 	RightMissing func()
 	Log          *slog.Logger
 }
@@ -77,36 +77,36 @@ type Agent struct {
 
 	// saving is held while the record is changed, which takes longer than mu may be held.
 	saving sync.Mutex
-	// unsaved is why it could not be changed, as it was logged last. It belongs to who holds saving.
+	// unsaved is why the record could not be changed, as last logged. Only the holder of saving touches it.
 	unsaved string
 
 	mu     sync.Mutex
 	report wire.KeyringReport
 	record Record
-	// said is the trouble that was logged last.
+	// said is the trouble that was last logged.
 	said string
-	// lacks is that a missing right is logged once.
+	// lacks makes a missing right be logged only once.
 	lacks sync.Once
 
 	// The rest belongs to the loop of Run.
 
-	// mysqld is the process that answered last.
+	// mysqld is the process that last answered.
 	mysqld string
 	// pushed is the digest of what this run of the sidecar has pushed, pushedAt when.
 	pushed   string
 	pushedAt time.Time
-	// nextPush is before when no push is tried again, pause how long the next pause is.
+	// nextPush is the earliest time of the next try after a push that failed, pause the length of the last pause.
 	nextPush time.Time
 	pause    time.Duration
 }
 
-// New makes an agent. A record that is damaged is replaced by what is seen: only bootstrap decides anything by it.
+// New makes an agent. It replaces a damaged record by what it sees: only bootstrap bases decisions on the record.
 func New(c Config) *Agent {
 	a := &Agent{Config: c, report: wire.KeyringReport{Sealed: c.Sealed, Trouble: "the keyring was not looked at yet"}}
 	record, err := c.Record.Load()
 	if err != nil {
 		c.Log.Warn("the record of the keyring is not readable; it is written again", "error", err)
-		// Bootstrap let mysqld start in this round: what it was told to give up is gone, and what is there now must not be.
+		// Bootstrap let mysqld start in this round: the data that it had to give up is gone, and the present data must stay.
 		record.Round = c.Round
 	}
 	a.record = record
@@ -133,15 +133,15 @@ func (a *Agent) Run(ctx context.Context) {
 	}
 }
 
-// Report is what is known now. A digest in it is that of the keyring that is there this very moment.
+// Report is what is known now. A digest in it is that of the keyring in the file at this very moment.
 func (a *Agent) Report() *wire.KeyringReport {
 	now, err := LookAt(a.File)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r := a.report
 	if !a.Sealed && r.Digest != "" && (err != nil || now.Digest != r.Digest || !now.Whole()) {
-		// The loop may have waited for MySQL or for a push since its last look. Whoever took that digest for the one that the data
-		// needs would seal the site with it, or replace the pod that has the only copy of the new one.
+		// The loop may have waited for MySQL or for a push since its last look. An operator that took that digest for the one that
+		// the data needs would seal the site with it, or replace the pod that has the only copy of the new keyring.
 		r.Digest, r.Trouble = "", errUnsettled.Error()
 	}
 	if r.Coverage != nil {
@@ -151,11 +151,11 @@ func (a *Agent) Report() *wire.KeyringReport {
 	return &r
 }
 
-// Unescrowed says why this site must not be opened now; empty if the keyring that is there this very moment is in escrow.
-// Enforces I16 where writes are opened.
+// Unescrowed says why this site must not be opened now; empty if the keyring in the file at this very moment is in escrow.
+// It enforces I16 where writes are opened.
 func (a *Agent) Unescrowed() string {
 	if a.Sealed {
-		// Nobody can have written it since it was taken out of escrow.
+		// It is read-only, so it cannot have changed since it was taken out of escrow.
 		return ""
 	}
 	l, err := LookAt(a.File)
@@ -171,7 +171,7 @@ func (a *Agent) Unescrowed() string {
 	return ""
 }
 
-// round looks once and does what is due. It returns how long to wait for the next round if nothing is heard.
+// round looks once and does what is due. It returns how long to wait for the next round if no event comes.
 func (a *Agent) round(ctx context.Context) time.Duration {
 	look, settled, err := a.settle(ctx)
 	if err != nil || ctx.Err() != nil {
@@ -190,7 +190,7 @@ func (a *Agent) round(ctx context.Context) time.Duration {
 	case !look.Whole():
 		a.seen(look, false, look.Flaw)
 	case sqlErr != nil:
-		// Whether all keys are in it is not known, so it is not pushed; what was escrowed stays escrowed.
+		// It is not known whether all keys are in it, so it is not pushed; what was escrowed stays escrowed.
 		a.seen(look, true, errNotListed)
 		return silentPause
 	case look.lacks(listed):
@@ -216,7 +216,7 @@ func (a *Agent) settle(ctx context.Context) (Look, bool, error) {
 		return Look{}, false, err
 	}
 	if !first.Whole() {
-		// Whatever a second look shows, this one is not to be had now.
+		// Whatever a second look shows, there is no whole keyring to take now.
 		return first, first.Exists() && !errors.Is(first.Flaw, ErrBackup), nil
 	}
 	timer := time.NewTimer(settleTime)
@@ -233,8 +233,8 @@ func (a *Agent) settle(ctx context.Context) (Look, bool, error) {
 	return second, second.Whole() && second.Digest == first.Digest, nil
 }
 
-// remember notes on the data volume which keyring the data needs, before anything else is done about it: if the keyring
-// is lost, bootstrap must know. An empty keyring is what MySQL makes where it finds none; no data needs it.
+// remember notes on the data volume which keyring the data needs, before the agent does anything else with it: if the
+// keyring is lost, bootstrap must know. MySQL makes an empty keyring if it finds none; no data needs that one.
 func (a *Agent) remember(look Look) {
 	if !look.Exists() || errors.Is(look.Flaw, ErrEmpty) {
 		return
@@ -242,22 +242,22 @@ func (a *Agent) remember(look Look) {
 	a.update(func(r *Record) { r.Needs = look.Digest })
 }
 
-// opened notes that MySQL runs with a keyring that was projected from escrow, perhaps another version than before: a person rolled it
-// back. That keyring is in escrow, so data that needs it is never taken for lost. A MySQL that does not start proves nothing of what
-// its data needs, and what was noted before stands.
+// opened notes that MySQL runs with a keyring that was projected from escrow, perhaps another version than before if a person rolled
+// it back. That keyring is in escrow, so data that needs it is never taken for lost. A MySQL that does not start proves nothing about
+// what its data needs, so the earlier note stays.
 func (a *Agent) opened(look Look) {
 	if !a.Sealed {
 		return
 	}
 	a.update(func(r *Record) {
 		if r.Escrowed != look.Digest {
-			r.Escrowed, r.Version = look.Digest, 0 // nobody told this pod the number
+			r.Escrowed, r.Version = look.Digest, 0 // this pod does not know the number
 		}
 		r.Needs = look.Digest
 	})
 }
 
-// update changes the record, on the data volume first. It returns false if that failed.
+// update changes the record, first on the data volume. It returns false if that failed.
 func (a *Agent) update(change func(*Record)) bool {
 	a.saving.Lock()
 	defer a.saving.Unlock()
@@ -293,7 +293,7 @@ func (a *Agent) ask(ctx context.Context) ([]mysql.Key, error) {
 	a.report.MountReadOnly = mounted
 	if err != nil {
 		if name != a.mysqld {
-			// What another process said, or one that is gone, says nothing of this one.
+			// What another process said, or one that is gone, proves nothing about this one.
 			a.report.Component, a.report.Active, a.report.DataFile, a.report.ReadOnly, a.report.Keys = "", false, "", false, 0
 		}
 		return nil, err
@@ -326,12 +326,12 @@ func (a *Agent) seen(look Look, whole bool, trouble error) {
 	}
 }
 
-// push hands a whole keyring to the operator unless it is there. A run of the sidecar pushes at least once, and again from
-// time to time, so that an escrow Secret that was lost meanwhile comes back.
+// push hands a whole keyring to the operator unless it is in escrow already. A run of the sidecar pushes at least once, and
+// again from time to time, so that an escrow Secret that was lost meanwhile comes back.
 func (a *Agent) push(ctx context.Context, look Look) time.Duration {
 	a.mu.Lock()
 	escrowed := a.record.Escrowed == look.Digest
-	// Whatever becomes of the push: an older digest must not pass for the one in escrow.
+	// However the push ends, an older digest must not pass for the present one.
 	a.report.Digest = look.Digest
 	a.mu.Unlock()
 	switch {
@@ -353,7 +353,7 @@ func (a *Agent) push(ctx context.Context, look Look) time.Duration {
 	if err == nil && stored.Digest != look.Digest {
 		err = errors.New("escrow keyring: the operator stored another one")
 	}
-	// On the volume before it is reported: who hears of it may open the site, and bootstrap must never wipe that.
+	// It goes to the volume before the report: after the report the site may be opened, and bootstrap must never wipe an open site.
 	if err == nil && !a.update(func(r *Record) { r.Escrowed, r.Version = stored.Digest, stored.Version }) {
 		err = errNotNoted
 	}

@@ -15,36 +15,36 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql"
 )
 
-// backupSuffix is that of the copy that MySQL makes before it rewrites a keyring in place, and removes afterwards. While it
-// is there the file itself may be half of one; mysqld takes the copy for the keyring at its next start.
+// backupSuffix is the ending of the copy that MySQL makes before it rewrites a keyring in place, and removes afterwards. While
+// the copy exists, the file itself may be half written; mysqld uses the copy as the keyring at its next start.
 const backupSuffix = ".backup"
 
-// Errors that say why a keyring is not whole. None holds anything of its content.
+// These errors say why a keyring is not whole. None holds anything of its content.
 var (
 	// ErrNotAKeyring: the content is not a keyring; MySQL may just be writing it.
 	ErrNotAKeyring = errors.New("the file is not a whole keyring")
-	// ErrEmpty: a keyring without keys. MySQL makes one where it finds none.
+	// ErrEmpty: a keyring without keys. MySQL makes one if it finds none.
 	ErrEmpty = errors.New("the keyring holds no keys")
-	// ErrBackup: MySQL is writing, or died while it was.
+	// ErrBackup: MySQL is writing it, or died while it was writing.
 	ErrBackup = errors.New("MySQL has not finished writing the keyring: its copy lies beside it")
 	// ErrKeysMissing: MySQL knows of keys that the file does not hold.
 	ErrKeysMissing = errors.New("MySQL lists keys that the file does not hold")
-	// ErrTooLarge: the keyring is beyond what the operator takes.
+	// ErrTooLarge: the keyring is larger than the operator accepts.
 	ErrTooLarge = errors.New("the keyring is too large for the escrow: give the site an empty volume once another site has the role, and it starts with a fresh one")
 )
 
 // Look is one look at a keyring's file. Its content stays in here.
 type Look struct {
 	content []byte
-	// Digest is of the bytes as they are, whole or not; empty if there is no file.
+	// Digest is the digest of the bytes in the file, whole or not; empty if there is no file.
 	Digest string
 	// Keys are the names of the keys.
 	Keys []mysql.Key
-	// Flaw says why this is no keyring that could be escrowed or started from; nil if it is whole.
+	// Flaw says why this keyring cannot be escrowed or started from; nil if it is whole.
 	Flaw error
 }
 
-// Whole is true of a keyring with keys in it that nobody is writing.
+// Whole is true for a keyring that has keys and is not being written.
 func (l Look) Whole() bool { return l.Flaw == nil }
 
 // Exists is true if there is a file, whole or not.
@@ -56,7 +56,7 @@ func (l Look) String() string { return "keyring " + l.Digest }
 // GoString never shows the content.
 func (l Look) GoString() string { return l.String() }
 
-// LookAt reads a keyring. The error is that of the file system; no file at all is none.
+// LookAt reads a keyring. It returns only errors of the file system; a missing file is a Flaw, not an error.
 func LookAt(path string) (Look, error) {
 	_, err := os.Lstat(path + backupSuffix)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -82,7 +82,7 @@ func LookAt(path string) (Look, error) {
 	return l, nil
 }
 
-// parse names the keys of a keyring. The decoder's errors quote what they stumble over, so they go no further.
+// parse names the keys of a keyring. It does not return the decoder's errors, because they quote the content.
 func parse(content []byte) ([]mysql.Key, error) {
 	var file struct {
 		Version  string `json:"version"`
@@ -108,8 +108,8 @@ func parse(content []byte) ([]mysql.Key, error) {
 	return keys, nil
 }
 
-// listedAtMost is where performance_schema.keyring_keys of 9.7.4 cuts a name off: the one that marks purged keys of the
-// binary log is longer.
+// listedAtMost is the length at which performance_schema.keyring_keys of 9.7.4 cuts a name off: the name that marks purged
+// keys of the binary log is longer.
 const listedAtMost = 64
 
 // lacks is true if MySQL lists a key that a keyring does not hold.
@@ -119,7 +119,7 @@ func (l Look) lacks(listed []mysql.Key) bool {
 	})
 }
 
-// isListed is true if a name of the list may stand for the one in the file.
+// isListed is true if a name in MySQL's list may stand for the one in the file.
 func isListed(listed, held string) bool {
 	return listed == held || len(listed) >= listedAtMost && strings.HasPrefix(held, listed)
 }

@@ -19,9 +19,9 @@ type Mounts struct {
 	Root string
 }
 
-// ReadOnly is true if every one of the processes finds at path the very file that this one finds there, on a mount that
-// the kernel lets it not write to. That is what a seal is: what MySQL says of itself proves nothing. Without a process
-// there is no proof, and what cannot be found out is none either.
+// ReadOnly is true if every one of the processes finds at path the very file that this one finds there, on a mount that the
+// kernel does not let it write to. Only that is a seal: what MySQL says of itself proves nothing. Without a process, or if
+// something cannot be found out, there is no proof.
 func (m Mounts) ReadOnly(path string, pids []int) bool {
 	own, err := filepath.EvalSymlinks(path)
 	if err != nil || len(pids) == 0 {
@@ -31,7 +31,7 @@ func (m Mounts) ReadOnly(path string, pids []int) bool {
 		dir := filepath.Join(m.Root, strconv.Itoa(pid))
 		sealed, err := readOnlyAt(own, filepath.Join(dir, "root")+own)
 		if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
-			// A kernel that does not let one container look into another still shows its table of mounts.
+			// A kernel that does not let one container see the files of another still shows its table of mounts.
 			sealed, err = readOnlyIn(own, filepath.Join(m.Root, "self", "mountinfo"), filepath.Join(dir, "mountinfo"))
 		}
 		if err != nil || !sealed {
@@ -41,7 +41,7 @@ func (m Mounts) ReadOnly(path string, pids []int) bool {
 	return true
 }
 
-// readOnlyAt compares the file that is at own for this process with the one at theirs, and asks for theirs' mount.
+// readOnlyAt compares the file at own, as this process sees it, with the one at theirs, and reads the flags of the latter's mount.
 func readOnlyAt(own, theirs string) (bool, error) {
 	var a, b unix.Stat_t
 	if err := unix.Stat(own, &a); err != nil {
@@ -75,8 +75,8 @@ func readOnlyIn(path, ownTable, theirTable string) (bool, error) {
 	return own.device == theirs.device && own.path == theirs.path && theirs.readOnly, nil
 }
 
-// placeIn reads a table of proc(5) mountinfo. Of several mounts at the same point the last one is seen, and a mount at a
-// shorter path that came later hides it: a table with either is not trusted.
+// placeIn reads a table of proc(5) mountinfo. If there are several mounts at one point, only the last one shows, and a later
+// mount at a shorter path hides it: placeIn does not trust a table with either.
 func placeIn(table, path string) (place, error) {
 	raw, err := os.ReadFile(table)
 	if err != nil {
@@ -110,7 +110,7 @@ func placeIn(table, path string) (place, error) {
 	return found, nil
 }
 
-// unescape undoes what the kernel does to blanks in paths.
+// unescape undoes the kernel's escapes in paths.
 func unescape(text string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(text)
 }

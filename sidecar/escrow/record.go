@@ -14,23 +14,23 @@ import (
 // recordFile is the name of the record in the state directory.
 const recordFile = "keyring.json"
 
-// ErrRecord says that the record is damaged: which keyring the data needs is not known then.
+// ErrRecord says that the record is damaged: then it is not known which keyring the data needs.
 var ErrRecord = errors.New("the record of the keyring on the data volume is damaged")
 
-// Record is what the data volume remembers of the keyring that its data was written with: digests, nothing of the keys.
+// Record is what the data volume remembers of the keyring that its data was written with: digests, and nothing of the keys.
 type Record struct {
-	// Needs is the digest of the keyring as it was seen last; empty if there never was one.
+	// Needs is the digest of the keyring when it was last seen; empty if there never was one.
 	Needs string `json:"needs,omitempty"`
-	// Escrowed is the digest that the operator last confirmed to have stored, Version under which number.
+	// Escrowed is the digest that the operator last confirmed as stored, Version the number of that version.
 	Escrowed string `json:"escrowed,omitempty"`
 	Version  int64  `json:"version,omitempty"`
 	// Made is true if the data directory was made with a keyring. Otherwise it is older than its encryption, and may hold
-	// what was acknowledged before there was any.
+	// commits that were acknowledged before there was any.
 	Made bool `json:"made,omitempty"`
-	// Round is the operator's round of work in which the data directory was last begun with a fresh keyring; empty if it was in none.
+	// Round is the operator's round of work in which the data directory last began with a fresh keyring; empty if there was none.
 	Round string `json:"round,omitempty"`
-	// Covering is true from when the data dictionary was seen in the clear until its encryption was behind a checkpoint: a clone
-	// that begins in between may not start.
+	// Covering is true from when the data dictionary was seen unencrypted until its encryption is behind a checkpoint: a server
+	// cloned in between may not start.
 	Covering bool `json:"covering,omitempty"`
 }
 
@@ -53,7 +53,7 @@ func (s Store) Load() (Record, error) {
 	return r, nil
 }
 
-// Save replaces the record; when it returns nil, it survives a crash.
+// Save replaces the record; once it returns nil, the record survives a crash.
 func (s Store) Save(r Record) error {
 	raw, err := json.Marshal(r)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s Store) write(content []byte) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Remove forgets the record with the data that it was of.
+// Remove removes the record, because the data that it described is gone.
 func (s Store) Remove() error {
 	if err := os.Remove(filepath.Join(s.Dir, recordFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove record of the keyring: %w", err)

@@ -8,8 +8,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// watch tells when anything in a directory changes: one wake-up for any number of events. If the directory cannot be
-// watched nothing is told, and the slow look goes on.
+// watch wakes its reader when anything in a directory changes: once for any number of events. If the directory cannot be
+// watched, only the slow look at intervals remains.
 func watch(dir string, log *slog.Logger) (<-chan struct{}, func()) {
 	woken := make(chan struct{}, 1)
 	w, err := fsnotify.NewWatcher()
@@ -48,7 +48,7 @@ func changed(w *fsnotify.Watcher) bool {
 			}
 			return ok
 		case _, ok := <-w.Errors:
-			// Events were lost: look.
+			// Events were lost, so wake the reader.
 			return ok
 		}
 	}

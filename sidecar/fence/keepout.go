@@ -4,18 +4,18 @@ package fence
 
 import "time"
 
-// quiet is for how long nothing must have been prepared before readers come back. Who uses XA prepares again and again: coming and
-// going would cut the readers each time, and leave the door open for a moment each time.
+// quiet is how long no XA transaction must have been prepared before readers come back. Applications that use XA prepare again and
+// again: without this pause, each one would cut the readers, and each gap would leave the door open for a moment.
 const quiet = 10 * time.Second
 
-// super_read_only does not refuse the XA COMMIT of a transaction that is prepared, and any ordinary account may end any of them; on a
-// replica that is a second writer (I1). Nothing but offline_mode keeps it out and lets the applier go on (decision 0011).
+// super_read_only does not refuse the XA COMMIT of a prepared transaction, and any ordinary account may end any of them; on a
+// replica that is a second writer (I1). Only offline_mode keeps it out while the applier continues (decision 0011).
 
 // toBeKeptOut says why clients must be kept out of a read-only MySQL that lets them in now, or "".
 func toBeKeptOut(s State, now Instant) Reason {
 	_, open := s.word.WindowFor(s.site.Name, now.Wall)
 	if open || s.changing || !s.seen.Answered || s.seen.Offline || s.seen.Cloning {
-		return "" // nobody gets in, or somebody else is at work and decides that
+		return "" // no client gets in, or other work is under way and decides that
 	}
 	switch {
 	case aboutToOpen(s):
@@ -29,11 +29,11 @@ func toBeKeptOut(s State, now Instant) Reason {
 // mayReach is true if clients may reach this read-only MySQL.
 func mayReach(s State, now Instant) bool { return !aboutToOpen(s) && !preparedLately(s, now) }
 
-// aboutToOpen: the site is to be opened and must not be yet. The primary Service may lead here already, and the locks of an idle
-// reader would keep the applier from ending. Who is named without hold is opened next, or was isolated: its readers stay.
+// aboutToOpen: the site will be opened, but must not be yet. The primary Service may lead here already, and the locks of an idle
+// reader would keep the applier from finishing. A site named without a hold is opened next, or was isolated: its readers stay.
 func aboutToOpen(s State) bool { return s.Names() && (s.word.Hold || s.seen.Replicates) }
 
-// preparedLately: an XA transaction is prepared, or one was a moment ago.
+// preparedLately: an XA transaction is prepared, or was a moment ago.
 func preparedLately(s State, now Instant) bool {
 	return s.hasPrepared && (s.prepared > 0 || now.Mono-s.preparedAt < quiet)
 }
@@ -59,8 +59,8 @@ func KeptOut(s State, done bool) State {
 	return s
 }
 
-// keptOutLate: a KeepOut had no answer, and took effect after this site was opened. Nobody would get in for ever. What a person
-// sets on an open site is not touched.
+// keptOutLate: a KeepOut got no answer, and took effect after this site was opened. No client would ever get in again. What a
+// person sets on an open site is not touched.
 func keptOutLate(s State) bool {
 	return s.Open() && s.keepOutUnsure && !s.changing && s.seen.Answered && s.seen.Offline
 }

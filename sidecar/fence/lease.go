@@ -26,8 +26,8 @@ type exchange struct {
 	now  Instant
 }
 
-// renew prolongs the lease if the exchange was a good one. The lease counts from when the question was SENT: whoever
-// answered it remembers a later time, so his count ends after ours (I4).
+// renew prolongs the lease if the exchange was a good one. The lease counts from when the question was SENT: the one
+// that answered it remembers a later time, so its count ends after ours (I4).
 func renew(s State, w Word, now Instant) (State, bool) {
 	if firstRefusal(leaseGuards, s, exchange{word: w, now: now}).Reason != "" {
 		return s, false
@@ -38,18 +38,18 @@ func renew(s State, w Word, now Instant) (State, bool) {
 	return s, true
 }
 
-// notAskedFor: nobody remembers when a push was issued, so nobody could wait for a lease that it prolongs (I4).
+// notAskedFor: no one records when a push was issued, so no one could wait for a lease that it prolongs (I4).
 func notAskedFor(_ State, x exchange) bool { return x.word.Origin != Operator && x.word.Origin != Peer }
 
-// notTheCurrentEpoch: after a peer acknowledged a newer epoch it answers with that one only. An answer with an older
-// one comes from somebody whom the promotion gate does not wait for (I2).
+// notTheCurrentEpoch: once a peer has acknowledged a newer epoch, it answers with that one only. An answer with an older
+// one comes from a sender that the promotion gate does not wait for (I2).
 func notTheCurrentEpoch(s State, x exchange) bool { return x.word.Statement.Epoch != s.word.Epoch }
 
 // sentInTheFuture: it would prolong the lease by more than leaseTimeout.
 func sentInTheFuture(_ State, x exchange) bool { return x.word.SentAt > x.now.Mono }
 
-// lease is how long a good exchange counts. The shorter of what the pod was given and what the statement says: the
-// operator waits for what it said.
+// lease is how long a good exchange counts: the shorter of the pod's own limit and the statement's, because the
+// operator waits as long as it stated.
 func lease(s State) time.Duration {
 	if told := time.Duration(s.word.LeaseTimeoutMillis) * time.Millisecond; told > 0 {
 		return min(told, s.limits.Lease)
@@ -57,7 +57,7 @@ func lease(s State) time.Duration {
 	return s.limits.Lease
 }
 
-// leaseOver: neither the operator nor any peer answered for so long that another site may have been opened (I4).
+// leaseOver: neither the operator nor any peer has answered for so long that another site may be open by now (I4).
 // Before the first good exchange of a run there is no lease at all.
 func leaseOver(s State, now Instant) bool { return LeaseLeft(s, now) <= 0 }
 
@@ -69,8 +69,8 @@ func LeaseLeft(s State, now Instant) time.Duration {
 	return max(0, s.good+lease(s)-now.Mono)
 }
 
-// NextChange is how long the present decision can stand without news: until the lease or the window that keeps MySQL
-// writable ends. It is false if time alone changes nothing.
+// NextChange is how long the present decision holds without news: until the end of the lease, or of the window that keeps
+// MySQL writable. It returns false if time alone changes nothing.
 func NextChange(s State, now Instant) (time.Duration, bool) {
 	if !s.exposed {
 		return 0, false
@@ -91,20 +91,20 @@ func (s State) Newest() wire.Statement { return s.word }
 // Names is true if the newest statement names this site.
 func (s State) Names() bool { return s.word.Epoch > 0 && s.word.ActiveSite == s.site.Name }
 
-// Open is true if writes were opened by this run and not closed since.
+// Open is true if this run opened writes and they were not closed since.
 func (s State) Open() bool { return s.openEpoch > 0 }
 
-// Serves is true while this run's opening stands and lets clients in, as far as was seen.
+// Serves is true while this run's opening holds and lets clients in, as far as the last look shows.
 func (s State) Serves() bool { return s.Open() && s.seen.Writable && !s.seen.Offline }
 
 // Exposed is true unless MySQL is known to accept no commit.
 func (s State) Exposed() bool { return s.exposed }
 
-// Change is the number that a look at MySQL has to be begun with: see Observe.
+// Change is the number to note before a look at MySQL: see Observe.
 func (s State) Change() uint64 { return s.change }
 
 // Seen is the last look at MySQL.
 func (s State) Seen() Facts { return s.seen }
 
-// Last is how the site was fenced last.
+// Last says how the site was last fenced.
 func (s State) Last() LastFence { return s.last }

@@ -4,8 +4,8 @@ package fence
 
 import "time"
 
-// freshFor is how old the operator's answer may be, counted from when it was asked for, to open writes on it. What the
-// operator decided since is not known here; the promotion gate allows for this much.
+// freshFor is how old the operator's answer may be to open writes on it, counted from the request. This sidecar does not
+// know what the operator decided since; the promotion gate allows for this much.
 const freshFor = 2 * time.Second
 
 // opening is an attempt to open writes on a word.
@@ -14,7 +14,7 @@ type opening struct {
 	now  Instant
 }
 
-// openGuards are the boot rule: writes are opened only if none blocks. Each is safe alone and in any order.
+// openGuards are the boot rule: the sidecar opens writes only if none blocks. Each is safe alone and in any order.
 var openGuards = []guard[opening]{
 	{NotFromOperator, "only an answer of the operator to this sidecar's own question opens writes", notFromOperator},
 	{OtherGroup, "the statement is for another group", openOtherGroup},
@@ -34,8 +34,8 @@ var openGuards = []guard[opening]{
 	{Leaving, "this sidecar is ending", func(s State, _ opening) bool { return s.leaving }},
 }
 
-// MayOpen says whether writes may be opened now on the operator's answer w. MySQL was looked at just before, by whoever
-// holds the right to change it, and was taken in by Observe.
+// MayOpen says whether writes may be opened now on the operator's answer w. The caller holds the right to change MySQL,
+// has just looked at it, and has given that look to Observe.
 func MayOpen(s State, w Word, now Instant) Refusal {
 	return firstRefusal(openGuards, s, opening{word: w, now: now})
 }
@@ -51,36 +51,36 @@ func openOtherGroup(s State, o opening) bool { return otherGroup(s, o.word) }
 // openNamesAnother: an epoch belongs to the site that it names (I1).
 func openNamesAnother(s State, o opening) bool { return o.word.Statement.ActiveSite != s.site.Name }
 
-// notTheNewest: something newer was heard since, perhaps naming another site; or two sites are named under one epoch
-// (I1, I2).
+// notTheNewest: this site has heard something newer since, which may name another site; or two sites are named under one
+// epoch (I1, I2).
 func notTheNewest(s State, o opening) bool {
 	return o.word.Statement.Epoch != s.word.Epoch || o.word.Statement.ActiveSite != s.word.ActiveSite
 }
 
-// held: the promotion gate is not passed, or this site may lack transactions. A hold that was pushed after this answer
-// was given counts too; if it was the older of the two, the next answer clears it.
+// held: the promotion gate has not passed, or this site may lack transactions. A hold that was pushed after the operator
+// gave this answer counts too; if the hold was the older of the two, the next answer clears it.
 func held(s State, o opening) bool { return o.word.Statement.Hold || s.word.Hold }
 
 // notDurable: after a crash this sidecar would not remember the epoch under which it opened (I5).
 func notDurable(s State, o opening) bool { return s.kept.Statement.Epoch < o.word.Statement.Epoch }
 
-// tooOld: the operator may have passed the role on since; it counts on answers taking effect at once or never (I2). An
-// answer from the future is a broken clock.
+// tooOld: the operator may have named another site since; it relies on each answer taking effect at once or never (I2).
+// An answer from the future means a broken clock.
 func tooOld(_ State, o opening) bool {
 	age := o.now.Mono - o.word.SentAt
 	return age < 0 || age >= freshFor
 }
 
-// leaseTooShort: isolation could be due while the opening is under way (I4).
+// leaseTooShort: the lease could end while the opening is under way (I4).
 func leaseTooShort(s State, o opening) bool {
 	return o.now.Mono+s.limits.Opening >= o.word.SentAt+lease(s)
 }
 
-// mysqlSilent: what cannot be seen cannot be opened safely.
+// mysqlSilent: a MySQL that does not answer cannot be opened safely.
 func mysqlSilent(s State, _ opening) bool { return !s.seen.Running || !s.seen.Answered }
 
-// mysqlWritable: either it is open already, or it must be fenced first. One that this run opened, and that keeps its clients out
-// since, is opened again: that clears offline_mode and nothing else that matters.
+// mysqlWritable: either it is open already, or it must be fenced first. If this run opened it and it keeps its clients out by
+// now, it may be opened again: that clears offline_mode and changes nothing else that matters.
 func mysqlWritable(s State, o opening) bool {
 	return s.seen.Writable && !clientsKeptOut(s, o.now)
 }
@@ -91,10 +91,10 @@ func mysqlReplicates(s State, _ opening) bool { return s.seen.Replicates }
 // mysqlCloning: the data is about to be replaced.
 func mysqlCloning(s State, _ opening) bool { return s.seen.Cloning }
 
-// notWatched: if this sidecar hung after the opening, nobody would end mysqld when the lease does (I4).
+// notWatched: if this sidecar hung after the opening, nothing would kill mysqld when the lease ends (I4).
 func notWatched(s State, _ opening) bool { return !s.seen.Watched }
 
-// windowIsOpen: somebody works on this site behind offline_mode; opening would let clients in.
+// windowIsOpen: work on this site is under way behind offline_mode; opening would let clients in.
 func windowIsOpen(s State, o opening) bool {
 	_, open := s.word.WindowFor(s.site.Name, o.now.Wall)
 	return open
@@ -103,7 +103,7 @@ func windowIsOpen(s State, o opening) bool {
 // fenceDue: a fence wins over an opening, always.
 func fenceDue(s State, o opening) bool { return s.changing || Decide(s, o.now).Do == Fence }
 
-// Opening is the state while writes are being opened under the newest epoch; MayOpen was asked under the same lock.
+// Opening is the state while writes are being opened under the newest epoch; the caller asked MayOpen under the same lock.
 func Opening(s State) State {
 	s.exposed, s.shut, s.openEpoch, s.changing = true, false, s.word.Epoch, true
 	s.change++
@@ -137,7 +137,7 @@ func Opened(s State, outcome Outcome) State {
 			s = closed(s)
 		} // else it was open before, with its clients kept out, and still is
 	case Failed:
-		// It may be open, but that was not proven: fence, and begin anew.
+		// It may be open, but that is not proven: fence, and begin again.
 		s.openEpoch = 0
 	case Unsure:
 		s.openEpoch, s.unsure = 0, true
@@ -145,9 +145,9 @@ func Opened(s State, outcome Outcome) State {
 	return s
 }
 
-// Interrupted is the state of a sidecar that just started, if the one before it ended while it was opening writes in the
-// given processes; empty if they are not known. It is an opening of unknown outcome, as if it had been this run's own: the
-// statement may still be under way inside mysqld, unless that one has ended (I1).
+// Interrupted is the state of a sidecar that just started, if the run before it ended while it was opening writes in the
+// given processes (empty: not known). That opening counts as this run's own with an unknown outcome: its statement may
+// still be under way inside mysqld, unless that mysqld has ended (I1).
 func Interrupted(s State, process string) State {
 	s.unsure, s.interrupted = true, process
 	return s

@@ -2,7 +2,7 @@
 
 package fence
 
-// Reason is why something is done or not done; logs and reports carry it.
+// Reason says why something is done or not done; logs and reports carry it.
 type Reason string
 
 // Reasons of decisions.
@@ -55,15 +55,15 @@ const (
 	NotVerified   Reason = "NotVerified"
 	NotHeard      Reason = "NotHeard"
 
-	// OpeningNotMarked: if this run ended within the opening, the next one would not know of it (I1).
+	// OpeningNotMarked: if this run ended during the opening, the next one would not know of it (I1).
 	OpeningNotMarked Reason = "OpeningNotMarked"
-	// MysqldRestarted: mysqld is not the one any more for which the opening was marked.
+	// MysqldRestarted: the mysqld that the opening was marked for has ended, and another one runs.
 	MysqldRestarted Reason = "MysqldRestarted"
 	// KeyringNotEscrowed: the keyring of the site would be lost with its pod (I16).
 	KeyringNotEscrowed Reason = "KeyringNotEscrowed"
 )
 
-// Refusal says why something is not done. With an empty Reason nothing stands against it.
+// Refusal says why something is not done. An empty Reason means that it may be done.
 type Refusal struct {
 	Reason  Reason
 	Message string

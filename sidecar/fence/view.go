@@ -16,20 +16,20 @@ type Origin string
 const (
 	// Operator: the answer of the operator to a request of this sidecar.
 	Operator Origin = "Operator"
-	// Push: somebody sent it by PUT; the signature is all that is known of it.
+	// Push: it was sent by PUT; the signature is all that is known of its sender.
 	Push Origin = "Push"
 	// Peer: the answer of a peer to a request of this sidecar.
 	Peer Origin = "Peer"
 )
 
-// Word is a statement whose signature was verified, with how it came.
+// Word is a statement with a verified signature, and how it came here.
 type Word struct {
 	Origin    Origin
 	Signed    wire.Signed
 	Statement wire.Statement
 	// Nonce is what this sidecar sent to the operator.
 	Nonce string
-	// SentAt is when this sidecar sent the request that was answered; it means nothing for a Push.
+	// SentAt is when this sidecar sent the request that this answers; it means nothing for a Push.
 	SentAt time.Duration
 }
 
@@ -44,7 +44,7 @@ type Adoption struct {
 	Refusal Refusal
 }
 
-// viewGuards say why a word is not taken. Each is safe alone and in any order.
+// viewGuards say why the sidecar does not take a word. Each is safe alone and in any order.
 var viewGuards = []guard[Word]{
 	{OtherGroup, "the statement is for another group", otherGroup},
 	{OtherNonce, "the answer does not repeat the nonce of the request", otherNonce},
@@ -69,8 +69,8 @@ func take(s State, w Word) State {
 	if w.Statement.NewerThan(s.word) {
 		s.vouched = s.vouched.lowered()
 		if s.openEpoch > 0 && w.Statement.Epoch == s.openEpoch+1 && w.Statement.ActiveSite == s.site.Name {
-			// Epochs have one active site each and this one follows directly: no other site was open in between, so
-			// what is open here may go on under the new epoch without a pause.
+			// Each epoch has one active site, and this one follows directly: no other site was open in between, so
+			// this site may stay open under the new epoch without a pause.
 			s.openEpoch = w.Statement.Epoch
 		}
 	}
@@ -95,8 +95,8 @@ func otherNonce(_ State, w Word) bool {
 // lowerEpoch: an acknowledged epoch is never given up (I5).
 func lowerEpoch(s State, w Word) bool { return w.Statement.Epoch < s.word.Epoch }
 
-// sameEpochOtherSite: an epoch has one active site (I1). Somebody is wrong, and it cannot be told who, so nobody gains
-// by it: not taken, no lease, no opening.
+// sameEpochOtherSite: an epoch has one active site (I1). One of the two statements is wrong, and the sidecar cannot know
+// which, so the word gives nothing: it is not taken, renews no lease and opens nothing.
 func sameEpochOtherSite(s State, w Word) bool {
 	return w.Statement.Epoch == s.word.Epoch && w.Statement.ActiveSite != s.word.ActiveSite
 }
@@ -111,7 +111,7 @@ type Kept struct {
 	Signed    wire.Signed
 	Statement wire.Statement
 	// Verified is false if the signature does not fit the key known now, as after a change of the key. The statement
-	// was verified before it was written, so its epoch still binds; but nobody is told of it.
+	// was verified before it was written, so its epoch still binds; but this sidecar does not pass it on.
 	Verified bool
 	// Heard is true if the operator itself answered this site since the volume was new.
 	Heard bool
@@ -134,9 +134,9 @@ func Keep(s State, k Kept) State {
 	return s
 }
 
-// sameMeaning is true if two statements differ at most in who was answered when. Such a one need not be written again:
-// the operator is asked every few seconds. One that a later key has signed is written: with it the earlier one is not trusted any
-// more, also after a restart.
+// sameMeaning is true if two statements differ at most in when the operator gave them, and to which request. Then the second
+// is not written: one comes every few seconds. A statement signed by a later key is written: from then on the earlier key is
+// not trusted any more, also after a restart.
 func sameMeaning(a, b wire.Statement) bool {
 	return a.Namespace == b.Namespace && a.Group == b.Group && a.ActiveSite == b.ActiveSite && a.Epoch == b.Epoch &&
 		a.Hold == b.Hold && a.LeaseTimeoutMillis == b.LeaseTimeoutMillis && a.Keys.Equal(b.Keys) &&

@@ -10,7 +10,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// vouches is whom this sidecar answered when: peers alone, so there are never more names than peers. The maps are never
+// vouches is which peers this sidecar answered, and when. There are never more names than peers. The maps are never
 // changed, only replaced.
 type vouches struct {
 	// now: under the newest epoch. lower: under any epoch below it.
@@ -18,7 +18,7 @@ type vouches struct {
 	lower map[string]time.Duration
 }
 
-// lowered is the table once a newer epoch is known: all that was answered so far was answered under a lower one.
+// lowered is the table once a newer epoch is known: all answers so far were given under a lower one.
 func (v vouches) lowered() vouches {
 	lower := maps.Clone(v.lower)
 	if lower == nil {
@@ -40,8 +40,8 @@ func (v vouches) with(site string, at time.Duration) vouches {
 	return vouches{now: now, lower: v.lower}
 }
 
-// vouchGuards say why a peer is not answered. Each is safe alone and in any order: a peer that is not answered is
-// fenced at worst.
+// vouchGuards say why the sidecar does not answer a peer. Each is safe alone and in any order: at worst, a peer without
+// an answer is fenced.
 var vouchGuards = []guard[string]{
 	{AskerIsSelf, "a site does not vouch for itself", askerIsSelf},
 	{AskerIsNoPeer, "the one who asks is no other site of this group", askerIsNoPeer},
@@ -51,8 +51,8 @@ var vouchGuards = []guard[string]{
 	{NotHeard, "the operator did not answer this site yet", notHeard},
 }
 
-// Answer is what a peer gets that asks for the statement: the newest known here, or a refusal. The answer keeps that
-// peer's lease alive, so it is remembered.
+// Answer gives a peer that asks the newest statement known here, or a refusal. An answer keeps that peer's lease alive,
+// so the state remembers it.
 func Answer(s State, asking string, now Instant) (State, wire.Signed, Refusal) {
 	if r := firstRefusal(vouchGuards, s, asking); r.Reason != "" {
 		return s, "", r
@@ -64,22 +64,22 @@ func Answer(s State, asking string, now Instant) (State, wire.Signed, Refusal) {
 // askerIsSelf: a request that came back by a wrong address would keep an isolated site open for ever (I4).
 func askerIsSelf(s State, asking string) bool { return asking == s.site.Name }
 
-// askerIsNoPeer: whom this sidecar answers stands in its table and in every report, so a stranger could make a report too
-// long for the operator, which then hears of no site any more. A site that was added since this pod started is refused too,
+// askerIsNoPeer: every site that this sidecar answers is in its table and in every report, so a stranger could make a report
+// too long for the operator, which would then hear of no site. A site that was added since this pod started is refused too,
 // which is safe: the operator keeps its lease alive, and this pod is replaced by one that knows it.
 func askerIsNoPeer(s State, asking string) bool { return !s.site.HasPeer(asking) }
 
-// wordNotDurable: after a crash this sidecar would vouch for an older epoch than it told (I5).
+// wordNotDurable: after a crash this sidecar would vouch for an older epoch than it passed on before (I5).
 func wordNotDurable(s State, _ string) bool { return s.kept.Statement.Epoch < s.word.Epoch }
 
 // notVerified: the peer would refuse it, but this sidecar would count it.
 func notVerified(s State, _ string) bool { return !s.verified }
 
-// notHeard: on a new volume nothing tells which epochs this site acknowledged before. Until the operator itself says
-// what stands, a statement that came from a peer could be older than one that was acknowledged (I2).
+// notHeard: on a new volume nothing shows which epochs this site acknowledged before. Until the operator itself answers,
+// a statement that came from a peer could be older than one that this site acknowledged (I2).
 func notHeard(s State, _ string) bool { return !s.heard }
 
-// Vouched lists whom this sidecar answered under an epoch below its present one, and how long ago last; sorted.
+// Vouched lists the peers that this sidecar answered under an epoch below its present one, and how long ago it last did; sorted.
 func Vouched(s State, now Instant) []wire.Vouch {
 	list := make([]wire.Vouch, 0, len(s.vouched.lower))
 	for _, site := range slices.Sorted(maps.Keys(s.vouched.lower)) {
@@ -88,7 +88,7 @@ func Vouched(s State, now Instant) []wire.Vouch {
 	return list
 }
 
-// Report is what is known of the site without another look at it. Only a durable epoch is acknowledged (I5).
+// Report says what is known of the site without another look at it. It acknowledges only a durable epoch (I5).
 func Report(s State, now Instant) wire.Report {
 	left := LeaseLeft(s, now).Milliseconds()
 	r := wire.Report{
@@ -100,8 +100,8 @@ func Report(s State, now Instant) wire.Report {
 		Vouched: Vouched(s, now), UptimeMillis: (now.Mono - s.started).Milliseconds(), LeaseMillis: &left,
 	}
 	if s.unsure {
-		// An opening that was cut off may still take effect inside mysqld, so read-only now proves nothing (I1): until the
-		// end of the process is seen, nothing is claimed.
+		// An opening that was cut off may still take effect inside mysqld, so read-only now proves nothing (I1): until a
+		// look shows that the process has ended, the report claims nothing.
 		r.MysqldRunning, r.Answered, r.Fenced = true, false, false
 	}
 	return r

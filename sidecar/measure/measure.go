@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package measure reads what a database administrator watches: counters of mysqld, replication, and the room on the data volume. It runs
-// beside everything else and in front of nothing: it decides nothing, takes no lock of the agent, and has a connection of its own.
-// Scrapes get what was read last, so they cost mysqld nothing however many there are.
+// beside everything else, and nothing waits for it: it decides nothing, takes no lock of the agent, and has a connection of its own.
+// Scrapes get the values that it last read, so they cost mysqld nothing, however many there are.
 package measure
 
 import (
@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// interval is how often mysqld and the volume are read, timeout how long reading mysqld may take altogether.
+	// interval is how often the agent reads mysqld and the volume, timeout how long reading mysqld may take altogether.
 	interval = 15 * time.Second
 	timeout  = 2 * time.Second
-	// staleAfter is when what was read does not count any more: a hung server must not look like one at rest.
+	// staleAfter is the age at which values do not count any more: a hung server must not look like an idle one.
 	staleAfter = time.Minute
 )
 
-// MySQL is the server, through a connection that nobody else uses.
+// MySQL is the server, through a connection that nothing else uses.
 type MySQL interface {
 	Status(ctx context.Context) (mysql.Status, error)
 	Measures(ctx context.Context, names []string) (map[string]float64, error)
@@ -32,12 +32,12 @@ type MySQL interface {
 
 // Use is how much of the data volume is taken.
 type Use struct {
-	// Size and Available are in bytes; Available is what mysqld can still take. Files and FilesFree count inodes; 0 where the file
+	// Size and Available are in bytes; Available is what mysqld can still take. Files and FilesFree count inodes; 0 if the file
 	// system has no limit to them.
 	Size, Available, Files, FilesFree float64
-	// Used is what is taken, in bytes. With Available it is less than Size where only root may take the rest.
+	// Used is what is taken, in bytes. Used and Available add up to less than Size if only root may take the rest.
 	Used float64
-	// Binlogs counts the binary logs, BinlogBytes is what they take. Both are -1 if they could not be told.
+	// Binlogs counts the binary logs, BinlogBytes is how many bytes they take. Both are -1 if that is not known.
 	Binlogs, BinlogBytes float64
 }
 
@@ -46,8 +46,8 @@ type Agent struct {
 	MySQL MySQL
 	// Volume looks at the data volume. It may hang for as long as the volume does.
 	Volume func() (Use, error)
-	// Answers is true while mysqld answers the agent. Another one is left alone: each try on a server that hangs leaves a
-	// connection in the queue from which the fence wants its own.
+	// Answers is true while mysqld answers the sidecar. A mysqld that does not is left alone: each try on a server that hangs
+	// leaves a connection in the queue in which the fence needs its own.
 	Answers func() bool
 	Log     *slog.Logger
 
@@ -60,7 +60,7 @@ type Agent struct {
 	volume volume
 }
 
-// server is what mysqld said of itself, and when; taken is how long that took.
+// server is what mysqld said of itself, and when it was asked; taken is how long the answer took.
 type server struct {
 	at     time.Time
 	taken  time.Duration
@@ -68,7 +68,7 @@ type server struct {
 	values map[string]float64
 }
 
-// volume is what was seen of the volume, and when.
+// volume is what a look at the volume showed, and when the look began.
 type volume struct {
 	at  time.Time
 	use Use
@@ -128,7 +128,7 @@ func (a *Agent) readServer(ctx context.Context) error {
 	return nil
 }
 
-// lookAtVolume begins a look at the volume, unless the last one still hangs: a thread that waits for a disk cannot be called back.
+// lookAtVolume begins a look at the volume, unless the last one still hangs: a thread that waits for a disk cannot be stopped.
 func (a *Agent) lookAtVolume() {
 	if a.looking != nil {
 		select {
@@ -143,7 +143,7 @@ func (a *Agent) lookAtVolume() {
 		defer close(done)
 		use, err := a.Volume()
 		if err != nil {
-			return // what was seen last is left out after a minute
+			return // after a minute the last values are left out
 		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -151,8 +151,8 @@ func (a *Agent) lookAtVolume() {
 	}()
 }
 
-// VolumeUse is how full the data volume is, as df counts: what only root may take is neither used nor part of the whole. It is nil while that
-// is not known.
+// VolumeUse is how full the data volume is, as df counts: room that only root may take is neither used nor part of the whole. It is nil
+// while that is not known.
 func (a *Agent) VolumeUse() *wire.VolumeUse {
 	_, _, v, counts := a.last()
 	if !counts {
@@ -161,7 +161,7 @@ func (a *Agent) VolumeUse() *wire.VolumeUse {
 	return &wire.VolumeUse{UsedBytes: int64(v.use.Used), TotalBytes: int64(v.use.Used + v.use.Available)}
 }
 
-// last is what was read, each with whether it still counts.
+// last is what was last read of server and volume, each with whether it still counts.
 func (a *Agent) last() (s server, serverCounts bool, v volume, volumeCounts bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -8,13 +8,13 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql"
 )
 
-// series is one that a number of mysqld becomes. Its labels are written here: nothing that anybody can name at run time becomes one.
+// series is a metric made from a number of mysqld. Its labels are fixed in the source: no name chosen at run time becomes a label.
 type series struct {
 	kind prometheus.ValueType
 	desc *prometheus.Desc
 	// label is the value of the series' one label; empty for series without.
 	label string
-	// from is the name of the number, scale what it is multiplied by; unit, if set, is the name of a number by which it is multiplied too.
+	// from is the name of the number, scale its factor; unit, if set, is the name of a number that is another factor.
 	from, unit string
 	scale      float64
 }
@@ -24,19 +24,19 @@ func plain(kind prometheus.ValueType, name, from, help string) series {
 	return series{kind: kind, desc: prometheus.NewDesc(name, help, nil, nil), from: from, scale: 1}
 }
 
-// times is the series with another unit.
+// times returns the series with another scale.
 func (s series) times(scale float64) series {
 	s.scale = scale
 	return s
 }
 
-// of is the series in units that are themselves a number of mysqld.
+// of returns the series in a unit that is itself a number of mysqld.
 func (s series) of(unit string) series {
 	s.unit = unit
 	return s
 }
 
-// value is what the series is, if all its numbers are known.
+// value is the value of the series, if all its numbers are known.
 func (s series) value(of map[string]float64) (float64, bool) {
 	value, known := of[s.from]
 	if known && s.unit != "" {
@@ -47,7 +47,7 @@ func (s series) value(of map[string]float64) (float64, bool) {
 	return value * s.scale, known
 }
 
-// each declares a counter with one label, and a value of it for each number.
+// each declares a counter with one label, with one value of the label for each number.
 func each(name, label, help string, from ...[2]string) (all []series) {
 	desc := prometheus.NewDesc(name, help, []string{label}, nil)
 	for _, f := range from {
@@ -61,7 +61,7 @@ const (
 	counter = prometheus.CounterValue
 )
 
-// serverSeries are the series that mysqld's own numbers become.
+// serverSeries are the series made from mysqld's own numbers.
 var serverSeries = join([]series{
 	plain(gauge, "sidecar_mysql_uptime_seconds", "Uptime", "How long this mysqld has run."),
 	plain(gauge, "sidecar_mysql_connections", "Threads_connected", "Connections of clients now."),
@@ -100,7 +100,7 @@ var serverSeries = join([]series{
 // pageSize is the status variable with the size of a page in bytes.
 const pageSize = "Innodb_page_size"
 
-// The series that are no number of mysqld's own.
+// These series are not made from mysqld's own numbers.
 var (
 	measured     = prometheus.NewDesc("sidecar_mysql_measured", "1 if mysqld was measured within the last minute, else 0: then the other series of sidecar_mysql_ are absent, but for sidecar_mysql_up.", nil, nil)
 	duration     = prometheus.NewDesc("sidecar_mysql_measure_seconds", "How long mysqld was measured for last.", nil, nil)
@@ -124,7 +124,7 @@ func join(groups ...[]series) (all []series) {
 	return all
 }
 
-// names are those of the status variables that are read.
+// names are the names of the status variables that the agent reads.
 func names() []string {
 	all := []string{pageSize}
 	for _, s := range serverSeries {
@@ -135,7 +135,7 @@ func names() []string {
 	return all
 }
 
-// Describe is of prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (a *Agent) Describe(into chan<- *prometheus.Desc) {
 	told := map[*prometheus.Desc]bool{}
 	for _, s := range serverSeries {
@@ -149,7 +149,7 @@ func (a *Agent) Describe(into chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect is of prometheus.Collector. It waits for nothing.
+// Collect implements prometheus.Collector. It waits for nothing.
 func (a *Agent) Collect(into chan<- prometheus.Metric) {
 	s, serverCounts, v, volumeCounts := a.last()
 	tell := func(d *prometheus.Desc, value float64) { into <- prometheus.MustNewConstMetric(d, gauge, value) }

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// batch is how many names of a directory are read at a time, mostNames how many at most: a data directory with more schemas
-	// than that tells no binary logs.
+	// batch is how many names of a directory are read at a time, mostNames how many at most: in a data directory with more
+	// names than that, the binary logs are not counted.
 	batch     = 1000
 	mostNames = 100_000
 )
@@ -47,7 +47,7 @@ func binlogs(datadir string) (count, bytes float64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	// Nothing was written to it.
+	// Nothing was written to it, so an error of Close means nothing.
 	defer func() { _ = dir.Close() }()
 	for seen := 0; ; seen += batch {
 		if seen >= mostNames {

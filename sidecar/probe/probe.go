@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package probe finds out whether a client could write to the open site beside this sidecar, by writing as one. It runs beside
-// everything else and in front of nothing: what it finds is told, and decides nothing here.
+// everything else, and nothing waits for it: the sidecar only reports what it finds, and decides nothing by it.
 package probe
 
 import (
@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// interval is how often a write is tried, timeout how long one may take before it counts as failed.
+	// interval is how often the probe writes, timeout how long one write may take before it counts as failed.
 	interval = 2 * time.Second
 	timeout  = 2 * time.Second
-	// closedInterval is how often the volume of a site that is not open is tried: who could take over must have one that takes writes.
+	// closedInterval is how often the probe tries the volume of a site that is not open: a site that takes over needs one that takes writes.
 	closedInterval = 10 * time.Second
 )
 
@@ -44,8 +44,8 @@ type Agent struct {
 	Unable func()
 	Log    *slog.Logger
 
-	// trying is closed once the last try on the volume has ended, tried is what came of it, and before of the one before. Only the
-	// loop touches them, tried once trying is closed.
+	// trying is closed once the last try on the volume has ended, tried is its result, and before that of the try before it. Only the
+	// loop touches them, and tried only once trying is closed.
 	trying        chan struct{}
 	tried, before error
 
@@ -54,13 +54,13 @@ type Agent struct {
 	last  result
 	since time.Time
 	at    time.Time
-	// volumeKnown is true while closed, the last try on the volume of a site that is not open, counts.
+	// volumeKnown is true while closed counts: the last try on the volume of a site that is not open.
 	volumeKnown bool
 	closed      result
 	closedAt    time.Time
 }
 
-// result is what came of one probe.
+// result is the result of one probe.
 type result struct {
 	outcome wire.WriteOutcome
 	reason  string
@@ -68,8 +68,8 @@ type result struct {
 	took    time.Duration
 }
 
-// Run tries to write for as long as the site is open, until ctx ends. One at a time: what hangs is left behind, cut, and
-// counted as failed.
+// Run tries to write for as long as the site is open, until ctx ends. It tries one write at a time: it cuts off one that
+// hangs, and counts it as failed.
 func (a *Agent) Run(ctx context.Context) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -88,7 +88,7 @@ func (a *Agent) Run(ctx context.Context) {
 	}
 }
 
-// Report is what was found; nil while the site is not open, or before the first probe ended.
+// Report is what the probes found; nil while the site is not open, or before the first probe has ended.
 func (a *Agent) Report() *wire.WriteProbe {
 	if !a.Open() {
 		return nil
@@ -104,7 +104,7 @@ func (a *Agent) Report() *wire.WriteProbe {
 	}
 }
 
-// tryClosed tries the volume of a site that is not open, now and then. Its MySQL is asked nothing.
+// tryClosed tries the volume of a site that is not open, now and then. It asks MySQL nothing.
 func (a *Agent) tryClosed(ctx context.Context) {
 	a.mu.Lock()
 	due := !a.volumeKnown || time.Since(a.closedAt) >= closedInterval
@@ -124,7 +124,7 @@ func (a *Agent) tryClosed(ctx context.Context) {
 	a.volumeKnown, a.closed, a.closedAt = true, r, time.Now()
 }
 
-// VolumeReport is what came of the last try on the volume of a site that is not open; nil while it is open, or before the first.
+// VolumeReport is the result of the last try on the volume of a site that is not open; nil while it is open, or before the first.
 func (a *Agent) VolumeReport() *wire.VolumeProbe {
 	if a.Open() {
 		return nil
@@ -166,7 +166,7 @@ func (a *Agent) probe(ctx context.Context) result {
 	return r
 }
 
-// tryVolume begins a try on the volume, unless the last one still hangs: a thread that waits for a disk cannot be called back.
+// tryVolume begins a try on the volume, unless the last one still hangs: a thread that waits for a disk cannot be stopped.
 func (a *Agent) tryVolume() {
 	if a.trying != nil {
 		select {
@@ -184,8 +184,8 @@ func (a *Agent) tryVolume() {
 	}()
 }
 
-// volume is what came of the try on the volume; of the one before, while it is not over. Only where the write failed it is
-// waited for: a disk that is merely slow, and on which clients commit, is none of our business.
+// volume is the result of the try on the volume; of the one before, while it is not over. It waits for the try only if the
+// write failed: a disk that is merely slow, and on which clients commit, is no concern of the probe.
 func (a *Agent) volume(ctx context.Context, wait bool) (stalled bool, err error) {
 	if wait {
 		select {
@@ -201,8 +201,8 @@ func (a *Agent) volume(ctx context.Context, wait bool) (stalled bool, err error)
 	}
 }
 
-// judge says what it means. A volume that takes nothing any more is told also where MySQL still finds room: its logs are
-// made beforehand, and the next client waits.
+// judge says what a probe means. It reports a volume that takes no more writes even if MySQL still finds room: MySQL makes
+// its logs beforehand, and the next client would wait.
 func judge(err error, stalled bool, disk error) result {
 	failure, errno := mysql.ProbeFailure(""), 0
 	if err != nil {
@@ -224,7 +224,7 @@ func judge(err error, stalled bool, disk error) result {
 	return failed(string(failure))
 }
 
-// follows are the failures that come of a volume that hangs: the write is not answered, or waits for the row that the one before still
+// follows are the failures that a hanging volume causes: the write gets no answer, or waits for the row that the one before still
 // holds in its commit, or finds all connections taken by clients whose commits hang.
 var follows = map[mysql.ProbeFailure]bool{mysql.ProbeNoAnswer: true, mysql.ProbeLocked: true, mysql.ProbeTooManyConnections: true}
 
@@ -232,7 +232,7 @@ func isFull(err error) bool { return isErrno(err, syscall.ENOSPC, syscall.EDQUOT
 
 func isBroken(err error) bool { return isErrno(err, syscall.EIO, syscall.EROFS) }
 
-// take keeps a result, unless the site was closed meanwhile: then it says nothing.
+// take keeps a result, unless the site was closed meanwhile: then the result means nothing.
 func (a *Agent) take(ctx context.Context, r result) {
 	if ctx.Err() != nil || !a.Open() {
 		a.forget()
@@ -244,7 +244,7 @@ func (a *Agent) take(ctx context.Context, r result) {
 	told := changed || a.last.reason != r.reason
 	first := !a.known
 	if changed {
-		// The first probe that met it began before it ended.
+		// The first probe with this outcome had it already when it began.
 		a.since = now.Add(-r.took)
 	}
 	a.known, a.last, a.at, a.volumeKnown = true, r, now, false
@@ -264,7 +264,7 @@ func (a *Agent) take(ctx context.Context, r result) {
 	}
 }
 
-// forget is for a site that is not open: what was found before does not count for the next opening.
+// forget is for a site that is not open: earlier results do not count for the next opening.
 func (a *Agent) forget() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

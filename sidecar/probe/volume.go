@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// room is what a volume must have left for a client's next transaction, written what is really put there.
+	// room is how many bytes a volume must have left for a client's next transaction, written how many the probe really writes.
 	room    = 1 << 20
 	written = 4 << 10
 )
@@ -21,7 +21,7 @@ const (
 // File is a file on the data volume that is written over and over; it is empty in between.
 type File struct{ Path string }
 
-// Try writes to the file, waits until that is on disk, and empties it again.
+// Try writes to the file, waits until the content is on disk, and empties the file again.
 func (f File) Try() (err error) {
 	file, err := os.OpenFile(f.Path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -32,7 +32,7 @@ func (f File) Try() (err error) {
 			err = fmt.Errorf("write to the data volume: %w", err)
 		}
 	}()
-	// Not every file system can reserve; then what is written has to do.
+	// Not every file system can reserve room; then the write alone has to do.
 	if err := unix.Fallocate(int(file.Fd()), 0, 0, room); err != nil && isFull(err) {
 		return err
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package watchdog is the second guard of who may write: a deadline in memory that the sidecar and the supervisor of
-// mysqld share. The sidecar moves it while its lease stands; the supervisor kills mysqld when it is reached. Nothing
+// mysqld share. The sidecar moves it while its lease lasts; the supervisor kills mysqld when it is reached. Nothing
 // between the two can block: no network, no disk, no log, no kubelet. docs/fence.md states what follows from it.
 //
 // Times are on CLOCK_BOOTTIME of the one kernel that runs both processes, which also counts while the machine sleeps.
@@ -20,32 +20,32 @@ import (
 )
 
 const (
-	// fileName is the shared file. Its directory must be in memory (tmpfs): then no disk can hold a page of it back.
+	// fileName is the shared file. Its directory must be in memory (tmpfs): then no slow disk can hold up access to it.
 	fileName = "watchdog"
-	// size is one page, of which the first words are used.
+	// size is one page, in bytes; only its first words are used.
 	size = 4096
-	// Silent is how long the supervisor may not have beaten until it counts as one that hangs. It beats every Interval.
+	// Silent is how long after its last beat the supervisor counts as hanging. It beats every Interval.
 	Silent = 3 * time.Second
-	// Interval is how often the supervisor looks, and so how late it is at most on a machine that is not busy.
+	// Interval is how often the supervisor looks. On a machine that is not busy, it is late by this much at most.
 	Interval = 50 * time.Millisecond
 )
 
 // words are the shared memory. Both sides only load and store whole words, so neither can wait for the other.
 type words struct {
-	// deadline is when mysqld must have ended unless it was moved; 0: mysqld is known to accept no commit.
+	// deadline is when the supervisor kills mysqld unless it is moved; 0: mysqld is known to accept no commit.
 	deadline atomic.Int64
 	// beat is when the supervisor last looked at the deadline.
 	beat atomic.Int64
 }
 
-// Timer is the shared deadline, as either side holds it.
+// Timer is the shared deadline, as one of the two sides holds it.
 type Timer struct {
 	memory []byte
 	words  *words
 }
 
-// Open maps the deadline that lies in a directory; the side that comes first makes it. A new one says that mysqld accepts
-// no commit, which is true: mysqld starts read-only, and the sidecar moves the deadline before it opens writes.
+// Open maps the deadline file in a directory; the side that comes first makes it. A new one says that mysqld accepts no
+// commit, which is true: mysqld starts read-only, and the sidecar moves the deadline before it opens writes.
 func Open(dir string) (*Timer, error) {
 	file, err := os.OpenFile(filepath.Join(dir, fileName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -59,12 +59,12 @@ func Open(dir string) (*Timer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("map watchdog: %w", err)
 	}
-	// A page that is swapped out makes its reader wait for a disk. Where locking is not allowed, there usually is no swap.
+	// A page in swap would make its reader wait for a disk. Where locking is not allowed, there usually is no swap.
 	_ = unix.Mlock(memory)
 	return &Timer{memory: memory, words: (*words)(unsafe.Pointer(&memory[0]))}, nil //nolint:gosec // a page is aligned, larger than the words, and mapped until Close
 }
 
-// Close ends the mapping; the deadline stands for the other side.
+// Close ends the mapping; the other side keeps the deadline.
 func (t *Timer) Close() error {
 	t.words = nil
 	return unix.Munmap(t.memory)
@@ -73,7 +73,7 @@ func (t *Timer) Close() error {
 // Set moves the deadline. Only the sidecar calls it, one call at a time.
 func (t *Timer) Set(until time.Duration) { t.words.deadline.Store(max(1, int64(until))) }
 
-// Sooner moves the deadline unless an earlier one stands.
+// Sooner moves the deadline unless an earlier one is set.
 func (t *Timer) Sooner(until time.Duration) {
 	if stands := t.Deadline(); stands == 0 || until < stands {
 		t.Set(until)
@@ -83,7 +83,7 @@ func (t *Timer) Sooner(until time.Duration) {
 // Clear says that mysqld is known to accept no commit.
 func (t *Timer) Clear() { t.words.deadline.Store(0) }
 
-// Deadline is when mysqld must have ended; 0 if nothing is due.
+// Deadline is when the supervisor kills mysqld; 0 if nothing is due.
 func (t *Timer) Deadline() time.Duration { return time.Duration(t.words.deadline.Load()) }
 
 // Beat notes that the supervisor looks at the deadline.
@@ -95,8 +95,8 @@ func (t *Timer) Watched(now time.Duration) bool {
 	return beat > 0 && now-beat <= Silent
 }
 
-// Due is true if a mysqld that was started at a given time has to be killed now. One that was started after the deadline
-// started read-only, and what is opened later is opened under a later deadline: it has nothing to do with this one.
+// Due is true if a mysqld that was started at a given time has to be killed now. A mysqld started after the deadline
+// started read-only, and any opening since comes with a later deadline: this one does not concern it.
 func Due(deadline, started, now time.Duration) bool {
 	return deadline != 0 && now >= deadline && started < deadline
 }

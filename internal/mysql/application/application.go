@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package application makes the account and the database of a group's application. The account is made with the data directory of each
-// site, without a transaction, as the operator's own are; the database is made by that account, as an ordinary transaction on the active
-// site. So nobody needs the right to make accounts, and no site gets a transaction or a database of its own. Who is asked to do what, and
-// when: operator/application.
+// Package application makes the account and the database of a group's application. Each site makes the account with its data directory,
+// without a transaction, like the operator's own accounts; that account makes the database, as an ordinary transaction on the active
+// site. So no account needs the right to make accounts, and no site gets a transaction or a database of its own. operator/application
+// decides when each part happens.
 package application
 
 import (
@@ -28,13 +28,13 @@ func (a Account) GoString() string { return a.String() }
 const (
 	maxUser     = 32
 	maxDatabase = 64
-	// maxPassword is as much as caching_sha2_password takes. A longer one fails the statement, and with it all of an initialisation or a load.
+	// maxPassword is the most that caching_sha2_password takes. A longer one fails the statement, and so the whole initialisation or load.
 	maxPassword = 256
 	// own begins the names of the operator's accounts.
 	own = "mfg_"
 )
 
-// names are those that the group takes, too.
+// names matches the names that the group's specification allows, too.
 var names = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
 
 // Names that belong to MySQL.
@@ -43,8 +43,8 @@ var (
 	takenDatabases = []string{"mysql", "sys", "information_schema", "performance_schema", "ndbinfo"}
 )
 
-// Validate says what is wrong with it. The Secret that it is read from can be written by others than the operator, and what is made of it is
-// run with all rights.
+// Validate says what is wrong with the account. Others than the operator can write the Secret that it comes from, and the statements made
+// from it run with all rights.
 func (a Account) Validate() error {
 	switch {
 	case !names.MatchString(a.User) || len(a.User) > maxUser || strings.HasPrefix(a.User, own) || slices.Contains(takenUsers, a.User):
@@ -59,7 +59,7 @@ func (a Account) Validate() error {
 	return nil
 }
 
-// Files of the account in the directory of accounts. They are there only if the group has an application.
+// Files of the account in the directory of accounts. They exist only if the group has an application.
 const (
 	fileUser     = "app-username"
 	filePassword = "app-password"
@@ -85,20 +85,20 @@ func Read(dir string) (Account, bool, error) {
 	return a, true, nil
 }
 
-// Statements make the account on a server whose data directory has just been made, or was just restored. They belong after those of our own
-// accounts, which turn the binary log off and make backslashes escapes. A right on a database needs no database.
+// Statements make the account on a server whose data directory has just been made or restored. They come after those of our own accounts,
+// which turn the binary log off and make backslashes escapes. A right on a database does not need the database.
 func Statements(a Account) []string {
 	user, password := "'"+a.User+"'@'%'", quote(a.Password)
 	return append([]string{
 		"CREATE USER IF NOT EXISTS " + user + " IDENTIFIED BY " + password,
 		"ALTER USER " + user + " IDENTIFIED BY " + password,
-		// A backup of an account whose password was being replaced has the older one too.
+		// A backup from the time when the account's password was being replaced has the older one too.
 		"ALTER USER " + user + " DISCARD OLD PASSWORD",
 	}, grant(a.Database, user)...)
 }
 
-// grant gives all rights on a database. An underscore stands for any character there, unless the server takes rights away in parts
-// (partial_revokes), where a backslash would be one itself.
+// grant gives all rights on a database. In its name an underscore stands for any character, unless the server has partial_revokes: then a
+// backslash before it would stand for itself.
 func grant(database, user string) []string {
 	plain := "GRANT ALL ON `" + database + "`.* TO " + user
 	if !strings.Contains(database, "_") {

@@ -13,9 +13,9 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql"
 )
 
-// Look is what a server says of an account.
+// Look is what a server says about an account.
 type Look struct {
-	// Accepts is true if it takes the password, Database if it has the database, as the account sees it.
+	// Accepts is true if the server takes the password, Database if the account sees its database.
 	Accepts, Database bool
 }
 
@@ -42,8 +42,8 @@ const (
 	numberRightMissing   = 1227
 )
 
-// Make makes the database, as the account of the target, unless it is there. It is for the open active site alone: it looks before, and a
-// server that is not open refuses the statement, because nothing lets this account pass read-only.
+// Make makes the database, as the account of the target, unless it exists. It is only for the open active site: it checks that first, and a
+// server that is not open refuses the statement too, because no right lets this account pass read-only.
 func Make(ctx context.Context, t mysql.Target, database string) error {
 	return as(ctx, t, func(conn *sql.Conn) error {
 		var closed bool
@@ -64,9 +64,9 @@ func Make(ctx context.Context, t mysql.Target, database string) error {
 	})
 }
 
-// as does something over a connection of its own.
+// as calls do with a connection of its own, as the account of the target.
 func as(ctx context.Context, t mysql.Target, do func(*sql.Conn) error) error {
-	t.Passwords = nil // this one, and no other
+	t.Passwords = nil // use t.Password and no other
 	pool, err := mysql.Pool(t)
 	if err != nil {
 		return err

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package binlog reads the binary log of a server over the replication protocol, as a replica does: decrypted, and only
-// the transactions that are asked for. It counts rows and keeps none of them; nothing of their content gets into an
+// the transactions that the caller asks for. It counts rows and keeps none of them; nothing of their content gets into an
 // error.
 package binlog
 
@@ -16,11 +16,11 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql"
 )
 
-// Errors that callers branch on. They stay true however often it is tried.
+// Errors that callers branch on. Another try gives the same error.
 var (
 	// ErrPurged says that the server has purged the binary logs of some of the transactions.
 	ErrPurged = errors.New("the binary log of some of the transactions is purged")
-	// ErrUnknown says that the server never had some of the transactions, or has them no more.
+	// ErrUnknown says that the server never had some of the transactions, or no longer has them.
 	ErrUnknown = errors.New("the server does not have some of the transactions")
 	// ErrTooLarge says that a limit was reached.
 	ErrTooLarge = errors.New("there is more than may be read")
@@ -44,17 +44,17 @@ type Counts struct {
 	Tables []Table
 	// Rest sums up the tables that did not fit.
 	Rest Table
-	// RestTables is how many those are at least.
+	// RestTables is the least number of those tables.
 	RestTables int
-	// Statements counts what is no row: DDL, and changes that were logged as statements.
+	// Statements counts changes that are not rows: DDL, and changes that were logged as statements.
 	Statements int64
 }
 
 // Limits bound what is read.
 type Limits struct {
-	// Tables is how many tables are told apart.
+	// Tables is how many tables are counted each on its own.
 	Tables int
-	// Bytes is how much is read at most, EventBytes how large one event may be, unpacked.
+	// Bytes is how many bytes are read at most, EventBytes how large one event may be, unpacked.
 	Bytes, EventBytes int64
 }
 
@@ -98,11 +98,11 @@ type tableName struct{ schema, name string }
 type tally struct {
 	want   gtid.Set
 	limits Limits
-	// wanted is true while the events are of a transaction that was asked for.
+	// wanted is true while the events belong to a transaction that the caller asked for.
 	wanted bool
 	found  int64
 	reader parser
-	// format is how the events that come now are written; unpacked is how much compressed transactions held so far.
+	// format is how the present events are written; unpacked is how many bytes compressed transactions have held so far.
 	format   format
 	unpacked int64
 
@@ -116,8 +116,8 @@ func newTally(want gtid.Set, limits Limits) *tally {
 	return &tally{want: want, limits: limits, tables: map[tableName]*Table{}, restTables: map[tableName]bool{}}
 }
 
-// spare is how many more tables are told apart while reading than in the end, so that the largest win and not the
-// first.
+// spare is how many times as many tables are counted while reading than are returned, so that the largest are kept and
+// not the first.
 const spare = 16
 
 func (t *tally) table(schema, name string) *Table {
@@ -136,7 +136,7 @@ func (t *tally) table(schema, name string) *Table {
 	return fresh
 }
 
-// counts ends the count. A transaction that was asked for and did not come would make it too small without a word.
+// counts ends the count. If a wanted transaction did not come, the count would silently be too small: that is an error.
 func (t *tally) counts() (Counts, error) {
 	if want := t.want.Count(); t.found < want {
 		return Counts{}, fmt.Errorf("%w: %d of %d came", ErrIncomplete, t.found, want)

@@ -11,10 +11,10 @@ import (
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
-// parser reads events. Its tables are those of the statement that is being read.
+// parser reads events. It holds the tables of the statement that it is reading.
 type parser struct{ *replication.BinlogParser }
 
-// parse reads one event. What the library says of an event that it cannot read quotes rows, and a malformed one makes it
+// parse reads one event. The library's errors about an event that it cannot read quote rows, and a malformed event makes it
 // panic: neither may get out.
 func (p parser) parse(raw []byte) (event *replication.BinlogEvent, err error) {
 	kind := replication.UNKNOWN_EVENT
@@ -78,7 +78,7 @@ func (t *tally) add(event replication.Event) error {
 	return nil
 }
 
-// begin notes whether the transaction that begins is wanted: the server may have got others since it was asked.
+// begin notes whether the transaction that begins is wanted: the server may have got others since the request.
 func (t *tally) begin(e *replication.GTIDEvent) error {
 	next, err := e.GTIDNext()
 	if err != nil {
@@ -103,7 +103,7 @@ func (t *tally) rows(e *replication.RowsEvent) {
 	case replication.EnumRowsEventTypeDelete:
 		table.Deleted += n
 	default:
-		table.Updated += n / 2 // each row comes as it was and as it is
+		table.Updated += n / 2 // each row comes twice: before and after the update
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxWindow is how much of a compressed transaction is kept in memory to unpack the rest. MySQL asks for more only at
+// maxWindow is how much of a compressed transaction stays in memory to unpack the rest, in bytes. MySQL needs more only at
 // levels of compression above 20; its default, 3, needs 2 MiB.
 const maxWindow = 32 << 20
 
@@ -34,13 +34,13 @@ const (
 
 // format is the description that events are read with.
 type format struct {
-	// plain is the event of it, changed to say that events have no checksum: those inside a transaction have none.
+	// plain is its event, changed to say that events have no checksum: those inside a compressed transaction have none.
 	plain []byte
-	// checksummed is true if the others have one.
+	// checksummed is true if the other events have one.
 	checksummed bool
 }
 
-// formatOf takes a format description that was parsed, and so has its tail.
+// formatOf takes a format description that the parser has accepted, so that it has its tail.
 func formatOf(raw []byte) format {
 	plain := bytes.Clone(raw)
 	at := len(plain) - checksumTail
@@ -49,8 +49,8 @@ func formatOf(raw []byte) format {
 	return format{plain: plain, checksummed: checksummed}
 }
 
-// unpack adds the events of a compressed transaction one by one. The library would unpack and parse all of them first,
-// and a transaction of 64 MiB of small rows takes more than a gigabyte that way.
+// unpack adds the events of a compressed transaction one by one. The library would unpack and parse all of them first: that
+// takes more than a gigabyte for a transaction of 64 MiB of small rows.
 func (t *tally) unpack(raw []byte) error {
 	if !t.wanted {
 		return nil
@@ -72,7 +72,7 @@ func (t *tally) unpack(raw []byte) error {
 	})
 }
 
-// room is whether an event inside a compressed transaction may be read.
+// room refuses an event inside a compressed transaction that exceeds the limits.
 func (t *tally) room(size int64) error {
 	if t.unpacked += size; size > t.limits.EventBytes || t.unpacked > t.limits.Bytes {
 		return fmt.Errorf("%w: a compressed transaction", ErrTooLarge)
@@ -80,15 +80,15 @@ func (t *tally) room(size int64) error {
 	return nil
 }
 
-// Unpack hands the events of a compressed transaction, a whole TRANSACTION_PAYLOAD_EVENT, to take one by one; they have no checksum. room is
-// asked before memory of so many bytes is taken for one.
+// Unpack passes the events of a compressed transaction, a whole TRANSACTION_PAYLOAD_EVENT, to take one by one; they have no checksum. It
+// calls room before it allocates that many bytes for one.
 func Unpack(raw []byte, checksummed bool, room func(size int64) error, take func(event []byte) error) error {
 	kind := replication.TRANSACTION_PAYLOAD_EVENT
 	payload, known := payloadOf(raw, checksummed)
 	if !known {
 		return fmt.Errorf("%w: %s", ErrUnreadable, kind)
 	}
-	// One processor at most; the others serve the loops.
+	// It uses one processor at most; the others are for the loops.
 	data, err := zstd.NewReader(bytes.NewReader(payload), zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
@@ -109,7 +109,7 @@ func Unpack(raw []byte, checksummed bool, room func(size int64) error, take func
 	}
 }
 
-// next reads one event of a compressed transaction; io.EOF after the last.
+// next reads one event of a compressed transaction, and returns io.EOF after the last.
 func next(data io.Reader, room func(int64) error) ([]byte, error) {
 	head := make([]byte, replication.EventHeaderSize)
 	if _, err := io.ReadFull(data, head); errors.Is(err, io.EOF) {
@@ -132,7 +132,7 @@ func next(data io.Reader, room func(int64) error) ([]byte, error) {
 	return event, nil
 }
 
-// unpackError says what went wrong without what was read.
+// unpackError says what went wrong, but nothing of the content.
 func unpackError(err error) error {
 	if errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded) {
 		return fmt.Errorf("%w: a compressed transaction", ErrTooLarge)
@@ -162,7 +162,7 @@ func payloadOf(raw []byte, checksummed bool) ([]byte, bool) {
 	return rest[1:], true
 }
 
-// number reads a number as MySQL packs it: below 251 as it is, else a marker and two, three or eight bytes.
+// number reads a number as MySQL packs it: one byte if it is below 251, else a marker and two, three or eight bytes.
 func number(b []byte) uint64 {
 	if len(b) > 1 {
 		b = b[1:]

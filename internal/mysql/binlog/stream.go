@@ -22,16 +22,16 @@ import (
 // dumpNonBlock makes the server end the stream where its log ends.
 const dumpNonBlock = 1
 
-// numberSourceFatal is the server's refusal to send a log, such as one that is purged.
+// numberSourceFatal is the server's error when it refuses to send a log, such as a purged one.
 const numberSourceFatal = 1236
 
-// stream is a connection that is, or is about to be, sent a binary log.
+// stream is a connection over which the server sends its binary log, or is about to.
 type stream struct {
 	conn *client.Conn
 	stop func() bool
 }
 
-// connect logs in. Whatever happens on the connection ends with ctx.
+// connect logs in. Everything on the connection ends with ctx.
 func connect(ctx context.Context, target mysql.Target) (*stream, error) {
 	stop := func() bool { return true }
 	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -57,11 +57,11 @@ func connect(ctx context.Context, target mysql.Target) (*stream, error) {
 
 func (s *stream) close() {
 	s.stop()
-	// The error of closing says nothing that the work has not said.
+	// An error of Close would say nothing that the work has not said.
 	_ = s.conn.Close()
 }
 
-// cause prefers the end of the context to the broken connection that it leaves.
+// cause returns the context's error, if it has ended, rather than that of the connection that this broke.
 func cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -69,7 +69,7 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// exclude is what the server shall not send: all that it has, but for what is wanted.
+// exclude is the set that the server must not send: all that it has, except what is wanted.
 func (s *stream) exclude(want gtid.Set) (gtid.Set, error) {
 	result, err := s.conn.Execute("SELECT @@GLOBAL.gtid_executed, @@GLOBAL.gtid_purged")
 	if err != nil {
@@ -95,8 +95,8 @@ func (s *stream) exclude(want gtid.Set) (gtid.Set, error) {
 	return executed.Subtract(want), nil
 }
 
-// dump asks for the log. A replica's UUID makes the server end another stream of the same replica, so it is random; the
-// checksum has to be announced, or the server strips it and says otherwise.
+// dump asks for the log. The server ends another stream with the same replica UUID, so the UUID is random; the checksum has
+// to be announced, or the server strips it and says otherwise.
 func (s *stream) dump(exclude gtid.Set) error {
 	for _, statement := range []string{
 		"SET @source_binlog_checksum = @@GLOBAL.binlog_checksum",
@@ -159,7 +159,7 @@ func (s *stream) each(limits Limits, take func(event []byte) error) error {
 	}
 }
 
-// refusal tells a log that is gone for good from other errors.
+// refusal distinguishes a log that is gone for good from other errors.
 func refusal(err error) error {
 	if my, ok := errors.AsType[*protocol.MyError](err); ok && my.Code == numberSourceFatal {
 		return fmt.Errorf("%w: %s", ErrPurged, my.Message)
@@ -167,7 +167,7 @@ func refusal(err error) error {
 	return fmt.Errorf("the server does not send its binary log: %w", err)
 }
 
-// bounded is a buffer that refuses what exceeds it.
+// bounded is a buffer that refuses more bytes than its limit.
 type bounded struct {
 	bytes.Buffer
 	left int64

@@ -10,21 +10,21 @@ import (
 	"path/filepath"
 )
 
-// Files below a data directory. mysqld makes clonedFile when everything that a clone brings is there, and removes it when its
-// next start has put that in place; while the clone still copies, or when it ended early, the file is not there (seen with 9.7).
+// Files below a data directory. mysqld makes clonedFile when a clone has brought everything, and removes it when its next
+// start has put that in place; while the clone still copies, or if it ended early, the file does not exist (seen with 9.7).
 const (
 	identityFile = "auto.cnf"
 	clonedFile   = "#clone/#status_fix"
 )
 
-// RenewIdentity gives a server whose data a clone has just replaced another server_uuid, before it starts with that data. It is
-// for whoever starts mysqld, while no mysqld runs. Without such a clone it does nothing.
+// RenewIdentity gives a server whose data a clone has just replaced another server_uuid, before it starts with that data. The
+// program that starts mysqld calls it, while no mysqld runs. Without such a clone it does nothing.
 //
 // MySQL keeps the old server_uuid, and its new data may lack transactions that the server wrote under it and lost in a failover.
-// Written to again, the server would give their numbers to other transactions, and a site that comes back with the lost ones
-// would count as whole (I10).
+// If clients wrote to it again, the server would give their numbers to other transactions, and a site that comes back with the
+// lost ones would count as whole (I10).
 //
-// It may be called any number of times, and be killed anywhere: the old identity stands until the new one is on the disk, and
+// It may be called any number of times, and killed anywhere: the old identity holds until the new one is on the disk, and
 // mysqld takes the cloned data only after that. A server that is renewed twice has the second identity, which is as good.
 func RenewIdentity(datadir string) (renewed string, err error) {
 	_, err = os.Lstat(filepath.Join(datadir, clonedFile))
@@ -42,7 +42,7 @@ func RenewIdentity(datadir string) (renewed string, err error) {
 	return uuid, nil
 }
 
-// newUUID is a random one (RFC 9562, version 4).
+// newUUID returns a random UUID (RFC 9562, version 4).
 func newUUID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -50,7 +50,7 @@ func newUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// replaceDurably replaces a file, so that after a crash there is the old or the new one.
+// replaceDurably replaces a file, so that after a crash either the old or the new one exists.
 func replaceDurably(path, text string) error {
 	partial := path + ".new"
 	f, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)

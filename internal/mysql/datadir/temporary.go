@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package datadir is about files that mysqld has beside its tables: what a clone leaves for its next start, and what an earlier try left in the way of
-// mysqld --initialize. Nothing here runs while mysqld does.
+// Package datadir handles files that mysqld has beside its tables: what a clone leaves for mysqld's next start, and what an earlier try left that
+// would stop mysqld --initialize. Nothing here runs while mysqld does.
 package datadir
 
 import (
@@ -14,9 +14,9 @@ import (
 // temporaryPrefix begins the names of directories that ForInitialize makes.
 const temporaryPrefix = "mysqld-initialize-"
 
-// ForInitialize makes a directory in base for the temporary tablespaces of mysqld --initialize, which takes none that are there
-// already, and returns the options that name it and what removes it. An encrypted site has its own in /tmp, which outlives a container: a server
-// that was killed left them there, and no later try got through. What earlier tries left in such a directory is removed first.
+// ForInitialize makes a directory in base for the temporary tablespaces of mysqld --initialize, which refuses existing ones, and returns
+// the options that name it and a function that removes it. An encrypted site has its tablespaces in /tmp, which outlives a container: a
+// server that was killed left them there, and every later try failed. So ForInitialize first removes what earlier tries left.
 func ForInitialize(base string) (options []string, remove func() error, err error) {
 	left, err := filepath.Glob(filepath.Join(base, temporaryPrefix+"*"))
 	if err != nil {

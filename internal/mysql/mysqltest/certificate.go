@@ -29,8 +29,8 @@ type certificateAuthority struct {
 	pool *x509.CertPool
 }
 
-// authority is one for the test process, so that all its servers trust each other. nextAuthority is another, for tests that
-// replace it.
+// authority is the one authority of the test process, so that all its servers trust each other. nextAuthority is another
+// one, for tests that replace it.
 var authority, nextAuthority = sync.OnceValue(newAuthority), sync.OnceValue(newAuthority)
 
 func newAuthority() certificateAuthority {
@@ -49,7 +49,7 @@ func newAuthority() certificateAuthority {
 	return certificateAuthority{key: key, cert: cert, pool: pool}
 }
 
-// RenewCertificate writes another certificate of the same authority over that of a running server, and tells its serial
+// RenewCertificate writes another certificate of the same authority over that of a running server, and returns its serial
 // number.
 func (s *Server) RenewCertificate(t testing.TB) string { return s.certify(t, authority()) }
 

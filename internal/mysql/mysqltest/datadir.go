@@ -30,7 +30,7 @@ const (
 	socket  = home + "/mysqld.sock"
 )
 
-// Passwords are those of every server that Start makes. They hold what is hard to quote.
+// Passwords are those of every server that Start makes. They hold characters that are hard to quote.
 var Passwords = mysql.Accounts{
 	Operator: `op'er\ator";-- #`, Replication: `repl/*'\%_` + "`" + `~ 123`, Clone: `cl"o'n;e\`, Sidecar: "side\\'car", Root: "ro'ot",
 }
@@ -47,7 +47,7 @@ func config(serverID, port, adminPort int, opts Options) string {
 		"super_read_only=ON", "read_only=ON", "skip_replica_start=ON", "persisted_globals_load=OFF",
 		"relay_log_recovery=0", "sync_relay_log=10", "replica_net_timeout=5", "replica_parallel_workers=4",
 		"innodb_redo_log_capacity=8M", "innodb_buffer_pool_size=64M",
-		// Servers are killed here, but the machine is not: what the kernel has is safe, and starts are faster.
+		// Tests kill servers, but not the machine: data that the kernel has is safe, and starts are faster.
 		"innodb_flush_method=nosync", "innodb_doublewrite=OFF",
 	}
 	if !opts.NoClonePlugin {
@@ -130,10 +130,10 @@ func writeOwned(path, text string) error {
 }
 
 // inRootfs runs a command as mysqld's user, as process 1 of a PID namespace of its own, with dir mounted at home. The
-// mounts are in a namespace of their own too and vanish with it; what was mounted below dir before is there, too.
+// mounts are in a namespace of their own too, and disappear with it; earlier mounts below dir are there, too.
 //
 // Every process in the chain dies with its parent, down to mysqld: a change of user clears what unshare --kill-child has
-// set, so setpriv sets it again. The first link hangs on the thread that starts the command: lock it.
+// set, so setpriv sets it again. The first process dies with the thread that starts the command: lock that thread.
 func inRootfs(ctx context.Context, root, dir string, command ...string) *exec.Cmd {
 	const script = `mount --rbind "$1" "$2` + home + `" && mount -t proc proc "$2/proc" || exit 1; ` + mountKeyring + `root=$2 && shift 2 && ` +
 		`exec chroot "$root" setpriv --reuid=999 --regid=999 --clear-groups --pdeathsig=KILL "$@"`

@@ -62,7 +62,7 @@ const mountKeyring = `if [ -d "$1/` + keyringParts + `" ]; then ` +
 // Keyring is the path of the keyring file on this machine.
 func (s *Server) Keyring() string { return filepath.Join(s.Dir, keyringFile) }
 
-// Seal has mysqld start again with its keyring mounted read-only, or writable.
+// Seal makes mysqld start again with its keyring mounted read-only, or writable.
 func (s *Server) Seal(t testing.TB, sealed bool) {
 	t.Helper()
 	s.Kill(t, func() {
@@ -80,7 +80,7 @@ func (s *Server) Seal(t testing.TB, sealed bool) {
 	})
 }
 
-// ConfigureReadOnly has mysqld start again with a component that is told to be read-only over a file that can be written.
+// ConfigureReadOnly makes mysqld start again with a component that is configured as read-only, on a file that can be written.
 func (s *Server) ConfigureReadOnly(t testing.TB) {
 	t.Helper()
 	s.Kill(t, func() {

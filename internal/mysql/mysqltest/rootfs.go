@@ -31,8 +31,8 @@ func cacheDir() (string, error) {
 	return filepath.Join(home, ".cache", "mfg"), nil
 }
 
-// cached returns the folder of that name in the cache and makes it first if it is not there. Processes that want the
-// same folder at the same time wait for each other; one that dies leaves no half folder behind under that name.
+// cached returns the folder of that name in the cache, and makes it first if it does not exist. Processes that want the
+// same folder at the same time wait for each other; one that dies leaves no incomplete folder under that name.
 func cached(name string, make func(dir string) error) (string, error) {
 	cache, err := cacheDir()
 	if err != nil {
@@ -84,7 +84,7 @@ func rootfs(ctx context.Context) (string, error) {
 	})
 }
 
-// debianArchive is the archive that apt is set up with, if that is Debian's.
+// debianArchive is the archive that apt is configured with, if that is Debian's.
 func debianArchive(ctx context.Context) string {
 	out, err := exec.CommandContext(ctx, "apt-get", "indextargets", "--format", "$(ORIGIN)|$(LABEL)|$(REPO_URI)", "Created-By: Packages").Output()
 	if err != nil {

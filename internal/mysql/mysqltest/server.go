@@ -31,13 +31,13 @@ import (
 // startTimeout is how long a server may take to answer.
 const startTimeout = 60 * time.Second
 
-// Options are what a server has other than a site's defaults.
+// Options are how a server differs from a site's defaults.
 type Options struct {
 	// TLS gives the server a certificate of CA, and accounts that require it.
 	TLS bool
 	// NoClonePlugin leaves the clone plugin out, as in an image that lacks it.
 	NoClonePlugin bool
-	// Keyring gives the server a keyring and the settings of Encrypted. What was made before its first start is in the clear.
+	// Keyring gives the server a keyring and the settings of Encrypted. Data made before its first start is not encrypted.
 	Keyring bool
 	// Config are more lines of my.cnf.
 	Config []string
@@ -138,7 +138,7 @@ func (s *Server) fill(ctx context.Context, from string) error {
 	return writeOwned(filepath.Join(s.Dir, "my.cnf"), config(int(lastServerID.Add(1)), s.Port, s.AdminPort, s.opts))
 }
 
-// freePorts finds ports that nobody listens on just now.
+// freePorts finds ports that no process listens on now.
 func freePorts(ctx context.Context, n int) ([]int, error) {
 	var ports []int
 	for range n {
@@ -215,7 +215,7 @@ func (s *Server) Signal(t testing.TB, sig syscall.Signal) {
 	}
 }
 
-// Kill ends mysqld with SIGKILL, does something to its files while it is down, and waits until it is back.
+// Kill ends mysqld with SIGKILL, calls meanwhile while it is down, and waits until it is back.
 func (s *Server) Kill(t testing.TB, meanwhile func()) {
 	t.Helper()
 	func() {
