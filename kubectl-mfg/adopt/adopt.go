@@ -28,7 +28,7 @@ type Op struct {
 	Tables bool
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Op) Validate() error {
 	if op.Tables && op.DryRun != request.DryRunNone {
 		return errors.New("--tables changes nothing: it needs no --dry-run")

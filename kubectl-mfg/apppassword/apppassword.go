@@ -38,7 +38,7 @@ type Rotate struct {
 	Without []string
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Op) Validate() error {
 	if op.DryRun == request.DryRunServer {
 		return errors.New("--dry-run=server is not possible: most of it happens in MySQL; use --dry-run=client")

@@ -20,7 +20,7 @@ type Promote struct {
 	To string
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Promote) Validate() error {
 	if op.To == "" {
 		return errors.New("--to is missing: name the site whose cache is to become the master")

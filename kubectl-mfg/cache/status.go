@@ -26,7 +26,7 @@ type Status struct {
 	Output            cli.Output
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Status) Validate() error {
 	if !slices.Contains(cli.Colors, op.Color) {
 		return fmt.Errorf("--color must be one of %s", strings.Join(cli.Colors, ", "))

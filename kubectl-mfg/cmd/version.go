@@ -78,7 +78,7 @@ func (a *app) versionCommand() *cobra.Command {
 	return cmd
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *versionOp) Validate() error {
 	if op.OperatorNamespace == "" {
 		return errors.New("--operator-namespace is empty")

@@ -47,7 +47,7 @@ type Op struct {
 	Color             string
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Op) Validate() error {
 	switch {
 	case op.Group != "" && op.AllNamespaces:

@@ -36,7 +36,7 @@ type Op struct {
 	Output            cli.Output
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Op) Validate() error { return nil }
 
 // Run examines a group and draws what was found.

@@ -23,7 +23,7 @@ type Op struct {
 	AcceptDataLoss bool
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Op) Validate() error {
 	switch {
 	case op.Abort && (op.To != "" || op.AcceptDataLoss):

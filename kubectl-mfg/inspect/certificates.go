@@ -38,7 +38,7 @@ type Certificates struct {
 	Output            cli.Output
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Certificates) Validate() error {
 	if !slices.Contains(cli.Colors, op.Color) {
 		return fmt.Errorf("--color must be one of %s", strings.Join(cli.Colors, ", "))

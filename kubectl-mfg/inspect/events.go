@@ -31,7 +31,7 @@ type Events struct {
 	Output    cli.Output
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Events) Validate() error {
 	switch {
 	case op.Since < 0:

@@ -30,7 +30,7 @@ type Keyring struct {
 	Output    cli.Output
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Keyring) Validate() error {
 	if !slices.Contains(cli.Colors, op.Color) {
 		return fmt.Errorf("--color must be one of %s", strings.Join(cli.Colors, ", "))

@@ -32,7 +32,7 @@ type Status struct {
 	Output            cli.Output
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Status) Validate() error {
 	switch {
 	case op.Group != "" && op.AllNamespaces:

@@ -53,7 +53,7 @@ const (
 	maxStreams = 64
 )
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Op) Validate() error {
 	switch {
 	case op.Since < 0:

@@ -49,7 +49,7 @@ type Op struct {
 	Args    []string
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Op) Validate() error {
 	switch {
 	case op.User == "" && op.Account == "":

@@ -27,7 +27,7 @@ type Op struct {
 	Accounts []string
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Op) Validate() error {
 	for _, name := range op.Accounts {
 		if !slices.Contains(Accounts, name) {

@@ -26,7 +26,7 @@ type Op struct {
 	For time.Duration
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Op) Validate() error {
 	switch {
 	case op.For == 0:

@@ -55,7 +55,7 @@ type Access struct {
 	Timeout           time.Duration
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (a Access) Validate() error {
 	switch {
 	case a.Timeout <= 0:

@@ -32,7 +32,7 @@ type Find struct {
 	ask wire.AskFind
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Find) Validate() error {
 	given := 0
 	for _, s := range []string{op.BeforeDrop, op.Before, op.Touching} {

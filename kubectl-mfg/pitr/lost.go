@@ -33,7 +33,7 @@ type Lost struct {
 	Limit int
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Lost) Validate() error {
 	switch {
 	case op.Epoch < 0:

@@ -23,7 +23,7 @@ type Common struct {
 	Color            string
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Common) Validate() error {
 	if !slices.Contains(cli.Colors, op.Color) {
 		return fmt.Errorf("--color must be one of %s", strings.Join(cli.Colors, ", "))

@@ -31,7 +31,7 @@ type Op struct {
 	Grace time.Duration
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Op) Validate() error {
 	switch {
 	case op.Grace != 0 && !op.Authority:

@@ -27,7 +27,7 @@ type Op struct {
 	wanted []string
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Op) Validate() error {
 	chosen := 0
 	for _, is := range []bool{op.Site != "", op.AllReplicas, op.All, op.Stop} {

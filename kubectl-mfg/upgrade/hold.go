@@ -41,7 +41,7 @@ type Hold struct {
 // longestWhy bounds what is written into an annotation.
 const longestWhy = 200
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Hold) Validate() error {
 	switch {
 	case op.Why != "" && op.Group == "":

@@ -39,7 +39,7 @@ type Status struct {
 	Output            cli.Output
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Status) Validate() error {
 	switch {
 	case !slices.Contains(cli.Colors, op.Color):

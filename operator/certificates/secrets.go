@@ -34,7 +34,7 @@ type pair struct {
 	namespace, authority, server string
 	// labels are on both, and tell them from Secrets of others.
 	labels map[string]string
-	// The next two are the Secrets as read; nil for one that does not exist.
+	// authorityHeld and serverHeld are the Secrets as read; nil if one does not exist.
 	authorityHeld, serverHeld *corev1.Secret
 }
 

@@ -40,7 +40,7 @@ const (
 	lookTimeout = 30 * time.Second
 )
 
-// Options is what New makes a Keeper from.
+// Options is what a Keeper needs.
 type Options struct {
 	// Client reads groups from the cache and writes the Lease; Live reads from the API server.
 	Client client.Client
