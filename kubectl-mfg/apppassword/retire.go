@@ -64,7 +64,7 @@ func (op *Retire) seen(ctx context.Context, c mysqlclient.Cluster) (*world, seen
 	return w, s, a, err
 }
 
-// discard leaves the account the Secret's password alone. That is made its own one first: a Secret that was put back to an earlier state has the older
+// discard leaves the account only the Secret's password. That is made its own one first: a Secret that was put back to an earlier state has the older
 // one of the two. A server that remembers passwords refuses what it had before; then it is the account's own one already, or the look afterwards
 // tells, and gives it back.
 func (w *world) discard(ctx context.Context) error {

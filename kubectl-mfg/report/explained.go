@@ -57,8 +57,8 @@ type Forecast struct {
 	Message              string          `json:"message,omitempty"`
 }
 
-// Words says which site would take over, or what keeps it from that. The operator's own words name the site if nothing does, or if
-// only a time prevents it.
+// Words says which site would take over, or what keeps it from that. The operator's own words already name the site if nothing
+// prevents it, or only time does.
 func (f Forecast) Words() string {
 	switch {
 	case f.Site == "" && f.Message != "":
