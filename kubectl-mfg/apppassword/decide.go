@@ -8,8 +8,8 @@ import "fmt"
 type seen struct {
 	// HasNext is true if the Secret has a password under the key next-password.
 	HasNext bool
-	// Exists, Retained and Open are of the active site: whether it has the account, whether that has an older password beside its own, and
-	// whether the site takes changes.
+	// Exists, Retained and Open are about the active site: whether it has the account, whether that has an older password beside its
+	// primary one, and whether the site accepts changes.
 	Exists, Retained, Open bool
 	// Current and Next say whether the active site lets the account in with the Secret's password, and with its next one.
 	Current, Next bool
@@ -17,7 +17,7 @@ type seen struct {
 	Behind []string
 }
 
-// step is what is done next.
+// step is what to do next.
 type step int
 
 const (

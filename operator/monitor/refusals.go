@@ -53,7 +53,7 @@ func (c *siteClient) tellRefusals(views []failover.View) {
 type badAnswer struct{ reason, message string }
 
 // badAnswer notes what a sidecar answered instead of a report, or that it did not. A decision takes it for silence: it proves
-// nothing, acknowledges no epoch and ends no lease. But no waiting mends it, so it is told and counted.
+// nothing, acknowledges no epoch, and shows no lease to be over. But no waiting mends it, so it is told and counted.
 func (c *siteClient) badAnswer(site string, bad badAnswer) {
 	if bad.reason != "" {
 		badAnswers.WithLabelValues(c.key.Namespace, c.key.Name, site, bad.reason).Inc()
