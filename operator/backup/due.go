@@ -18,7 +18,7 @@ type Schedule struct {
 
 // Due says what is due by a schedule now.
 type Due struct {
-	// At is the time of the schedule for which a backup is to be made now; zero if none is.
+	// At is the time of the schedule for which a backup is due now; zero if none is.
 	At time.Time
 	// Seen is the last time of the schedule that is dealt with once the caller has acted on this: made, or skipped.
 	Seen time.Time

@@ -53,7 +53,7 @@ const (
 	StartJob Action = "StartJob"
 	// StopJob kills the sessions of the backup first, and then removes the Job.
 	StopJob Action = "StopJob"
-	// RemoveArtifact removes what is in the storage.
+	// RemoveArtifact removes the stored data.
 	RemoveArtifact Action = "RemoveArtifact"
 	// Release removes the finalizer.
 	Release Action = "Release"

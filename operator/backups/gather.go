@@ -33,7 +33,7 @@ type look struct {
 	choice                backup.Choice
 	// kept is why the stored backup stays although the MysqlBackup goes; yields why the backup gives way, waits why it does not start.
 	kept, yields, waits string
-	// leftover is true while a Job of an earlier attempt is to be removed.
+	// leftover is true while a Job of an earlier attempt must be removed.
 	leftover bool
 }
 

@@ -265,7 +265,7 @@ func list(names []string) string { return strings.Join(names, ", ") }
 
 // graceOf returns what the authority's Secret says, or the usual time.
 func graceOf(data map[string][]byte) time.Duration {
-	grace, _ := time.ParseDuration(string(data[KeyOrderGrace])) // what is none is 0
+	grace, _ := time.ParseDuration(string(data[KeyOrderGrace])) // a text that is no duration is 0
 	if grace < LeastGrace || grace > MostGrace {
 		return Grace
 	}
@@ -282,7 +282,7 @@ func ParseOrder(id, value string) (*Order, error) {
 	if !timed {
 		return o, nil
 	}
-	o.Grace, _ = time.ParseDuration(grace) // what is none is 0
+	o.Grace, _ = time.ParseDuration(grace) // a text that is no duration is 0
 	if o.Grace < LeastGrace || o.Grace > MostGrace {
 		return nil, fmt.Errorf("%q is no duration from %s to %s, such as 1h", grace, LeastGrace, MostGrace)
 	}

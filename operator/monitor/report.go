@@ -41,7 +41,7 @@ func (l *loop) report(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s
 		if !l.unwritten {
 			l.told.Tell(groupevents.To(l.m.Events, group), d)
 		}
-		return // the site accepts no writes: calls to the API server wait until it does
+		return // clients cannot write now: calls to the API server wait until they can
 	}
 	l.labels(ctx, group, s, d)
 	l.metrics(group, s, d)

@@ -74,7 +74,7 @@ func (p *Pod) DataLost() bool {
 
 // result returns what the program says of its success.
 func (c Container) result() (wire.BackupResult, bool) {
-	r, _ := wire.ParseBackupResult(c.message) // what is none has no reason
+	r, _ := wire.ParseBackupResult(c.message) // a text that is no result has no reason
 	return r, r.Reason == wire.BackupSucceeded
 }
 
@@ -114,7 +114,7 @@ var hints = map[v1alpha1.Reason]string{
 // is not passed on as a reason.
 func failure(message string, exit int32) (v1alpha1.Reason, string) {
 	reason, text := v1alpha1.ReasonRestoreFailed, ""
-	r, _ := wire.ParseBackupResult(message) // what is none has no reason
+	r, _ := wire.ParseBackupResult(message) // a text that is no result has no reason
 	if known, ok := v1alpha1.ReasonOfBackup(r.Reason); ok {
 		reason, text = known, r.Message
 	}

@@ -188,8 +188,8 @@ func (k *Told) fenceEvents(emit Emit, d failover.Decision) {
 	k.silent = silent
 }
 
-// writeEvents tell once that clients cannot write to an open active site, and once that they can again. Other events tell of one
-// that closes meanwhile.
+// writeEvents tells once that clients cannot write to an open active site, and once that they can again. Other events tell of
+// one that closes meanwhile.
 func (k *Told) writeEvents(emit Emit, d failover.Decision) {
 	before := k.unwritable
 	k.unwritable = ""
