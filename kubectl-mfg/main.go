@@ -14,7 +14,7 @@ import (
 )
 
 func main() {
-	// Never stopped: a second Ctrl-C while the first one is being answered would end the process as killed (130 instead of 0).
+	// Never stopped: a second Ctrl-C during the answer to the first would end the process as killed (130 instead of 0).
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	_ = stop
 	os.Exit(cmd.Main(ctx, os.Args[1:], cli.System()))

@@ -8,7 +8,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/controller"
 )
 
-// bothLoops are the loops of a group: that of MySQL and that of its cache. They begin and end together.
+// bothLoops are the two loops of a group: of its MySQL and of its cache. They begin and end together.
 type bothLoops struct {
 	mysql, cache controller.Loops
 	// access is what they read Secrets with; it forgets a group with them.
@@ -26,7 +26,7 @@ func (b bothLoops) Forget(key types.NamespacedName) {
 	b.access.Forget(key)
 }
 
-// Ended is true once neither runs any more: only then may another release operate the group.
+// Ended is true once neither loop runs: only then may another release operate the group.
 func (b bothLoops) Ended(key types.NamespacedName) bool {
 	return b.mysql.Ended(key) && b.cache.Ended(key)
 }

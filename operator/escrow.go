@@ -25,7 +25,7 @@ const (
 	escrowBurst = 40
 )
 
-// checkEscrow says whether the settings of the escrow listener belong together.
+// checkEscrow says whether the settings of the escrow listener fit together.
 func (s settings) checkEscrow() error {
 	if (s.escrowAddr == "") != (s.escrowURL == "") {
 		return fmt.Errorf("--escrow-bind-address and --escrow-url belong together: set both, or none to take no keyrings into escrow")
@@ -43,7 +43,7 @@ func escrowCertificate(mgr ctrl.Manager, s settings, log *slog.Logger) *certific
 	})
 }
 
-// authoritiesOf is nil without a certificate of the operator's own.
+// authoritiesOf returns nil if the operator has no certificate of its own.
 func authoritiesOf(own *certificates.Escrow) func() []byte {
 	if own == nil {
 		return nil
@@ -51,7 +51,7 @@ func authoritiesOf(own *certificates.Escrow) func() []byte {
 	return own.Bundle
 }
 
-// trustOf is likewise for what keeps sidecars believing it.
+// trustOf is the same for what keeps the sidecars' trust in it.
 func trustOf(own *certificates.Escrow, keyrings encryption.Escrow) func(context.Context, *v1alpha1.MysqlFailoverGroup, string) error {
 	store, is := keyrings.(keyringsOf)
 	if own == nil || !is {
@@ -86,7 +86,7 @@ func addEscrow(mgr ctrl.Manager, s settings, loops *monitor.Monitor, own *certif
 	return mgr.Add(listener)
 }
 
-// podsOf says which pod the poll loops take for a site's.
+// podsOf says which pod the poll loops take for the site's.
 func podsOf(loops *monitor.Monitor) escrow.Pods {
 	return func(namespace, group, site string) (string, bool) {
 		facts, known := loops.Facts(namespace, group)

@@ -14,7 +14,7 @@ import (
 // factsOf hands what the poll loops saw to the controller, in the controller's words.
 type factsOf struct{ monitor *monitor.Monitor }
 
-// keyringOf is what the sidecar said of the keyring in this poll; what it said before may be over.
+// keyringOf is what the sidecar said of the keyring in this poll; its earlier words may be out of date.
 func keyringOf(s monitor.SiteFacts) *apiwire.KeyringReport {
 	if !s.Sidecar.Answered {
 		return nil
@@ -22,7 +22,7 @@ func keyringOf(s monitor.SiteFacts) *apiwire.KeyringReport {
 	return s.Sidecar.Report.Keyring
 }
 
-// reportedAt is when it said so; zero if it did not answer.
+// reportedAt is when the sidecar said so; zero if it did not answer.
 func reportedAt(s monitor.SiteFacts) time.Time {
 	if !s.Sidecar.Answered {
 		return time.Time{}
@@ -30,7 +30,7 @@ func reportedAt(s monitor.SiteFacts) time.Time {
 	return s.Sidecar.At
 }
 
-// certificateOf is likewise for the certificate that MySQL shows.
+// certificateOf is the same for the certificate that MySQL shows.
 func certificateOf(s monitor.SiteFacts) *apiwire.CertificateReport {
 	if !s.Sidecar.Answered {
 		return nil
@@ -38,7 +38,7 @@ func certificateOf(s monitor.SiteFacts) *apiwire.CertificateReport {
 	return s.Sidecar.Report.Certificate
 }
 
-// enginesOf is likewise for the tables whose rows a clone loses.
+// enginesOf is the same for the tables whose rows a clone loses.
 func enginesOf(s monitor.SiteFacts) *apiwire.EngineReport {
 	if !s.Sidecar.Answered {
 		return nil
@@ -46,7 +46,7 @@ func enginesOf(s monitor.SiteFacts) *apiwire.EngineReport {
 	return s.Sidecar.Report.Engines
 }
 
-// serialOf is likewise for the password with which it logs in.
+// serialOf is the same for the password with which it logs in.
 func serialOf(s monitor.SiteFacts) int64 {
 	if !s.Sidecar.Answered || s.Sidecar.Report.Accounts == nil {
 		return 0

@@ -31,7 +31,7 @@ func newKeyrings(mgr ctrl.Manager, s settings, own *certificates.Escrow) encrypt
 	return keyringsOf{escrow.New(o)}
 }
 
-// Versions implements encryption.Escrow. A Secret that is on its way out is as good as gone.
+// Versions implements encryption.Escrow. A Secret that is being deleted counts as gone.
 func (k keyringsOf) Versions(ctx context.Context, namespace, group, site string) ([]keyring.Version, error) {
 	all, err := k.Store.Versions(ctx, namespace, group, site)
 	if err != nil {
@@ -53,7 +53,7 @@ func (k keyringsOf) Versions(ctx context.Context, namespace, group, site string)
 	return out, nil
 }
 
-// Prune implements encryption.Escrow. A version that is still in use, by a pod on its way out for example, is pruned later.
+// Prune implements encryption.Escrow. A version that is still in use, for example by a pod that is being deleted, is pruned later.
 func (k keyringsOf) Prune(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site, name string) error {
 	err := k.Store.Prune(ctx, group, site, name)
 	if errors.Is(err, escrow.ErrInUse) {
@@ -68,7 +68,7 @@ func (k keyringsOf) Digest(ctx context.Context, namespace, name string) (string,
 	return digest, err
 }
 
-// measure is Digest, and how long the content is.
+// measure returns Digest, and the length of the content.
 func (k keyringsOf) measure(ctx context.Context, namespace, name string) (digest string, size int, err error) {
 	digest, size, err = k.Measure(ctx, namespace, name)
 	if errors.Is(err, escrow.ErrMissing) {

@@ -21,7 +21,7 @@ import (
 // nowhere as an address serves nothing.
 const nowhere = "0"
 
-// adder is the manager, as far as listeners are concerned.
+// adder is the part of the manager that listeners need.
 type adder interface {
 	Add(runnable manager.Runnable) error
 }
@@ -42,7 +42,7 @@ func addPlain(mgr adder, s settings) error {
 		probes.Handle("GET "+path, http.StripPrefix(path, &healthz.Handler{Checks: map[string]healthz.Checker{"ping": healthz.Ping}}))
 	}
 	for _, p := range []plain{
-		// With a thousand groups a scrape is megabytes: the fewer at a time the better, and no Prometheus asks this often.
+		// With a thousand groups a scrape is megabytes: few at a time are better, and no Prometheus asks this often.
 		{server.ListenerMetrics, s.metricsAddr, scrape, door.Limits{Connections: 16, PerAddress: 3, Rate: 2, Burst: 10}},
 		{server.ListenerProbes, s.probeAddr, probes, door.Limits{Connections: 64, PerAddress: 16, Rate: 20, Burst: 40}},
 	} {

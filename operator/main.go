@@ -134,7 +134,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	// No reader of the log may hold a failover up.
+	// No reader of the log may hold up a failover.
 	pipe := logpipe.New(os.Stderr)
 	defer pipe.Close()
 	log, err := newLog(pipe, s.logLevel, s.logFormat)
@@ -157,8 +157,8 @@ func run(ctx context.Context, args []string) error {
 	return mgr.Start(ctx)
 }
 
-// wire makes the parts and introduces them to each other. The poll loops and the controller know of each other only
-// what stands in their interfaces.
+// wire makes the parts and connects them. The poll loops and the controller know each other only through their
+// interfaces.
 func wire(mgr ctrl.Manager, s settings, log *slog.Logger, term *leading.Term) error {
 	recorder := events.NewRecorder(mgr.GetEventRecorder("mfg"))
 	reach := access.New(mgr.GetClient(), mgr.GetAPIReader())
@@ -269,7 +269,7 @@ func newLog(out io.Writer, level, format string) (*slog.Logger, error) {
 	return nil, fmt.Errorf("--log-format %q: use json or text", format)
 }
 
-// elements are those of a list with commas.
+// elements returns the elements of a list with commas.
 func elements(list string) []string {
 	var out []string
 	for name := range strings.SplitSeq(list, ",") {
@@ -293,7 +293,7 @@ const backupsAtOnceMax = 100
 // leaseName is the name of the Lease, in the namespace of the release.
 const leaseName = "mfg-operator"
 
-// ownNamespace is where the Lease is: as the pod says, or else as its service account does.
+// ownNamespace returns the namespace of the Lease: from the pod, or else from its service account.
 func ownNamespace() string {
 	if name := os.Getenv("POD_NAMESPACE"); name != "" {
 		return name
@@ -305,7 +305,7 @@ func ownNamespace() string {
 	return strings.TrimSpace(string(raw))
 }
 
-// lease is by what other releases see whether this one leads; empty if it leads without.
+// lease names the Lease that shows other releases whether this one leads; empty if it leads without one.
 func (s settings) lease() string {
 	if !s.leaderElect {
 		return ""

@@ -18,7 +18,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/leading"
 )
 
-// newManager makes the manager. Only what the operator manages itself is cached: with every Secret and ConfigMap of a
+// newManager makes the manager. It caches only what the operator manages itself: with every Secret and ConfigMap of a
 // large cluster in memory, operators have grown to gigabytes.
 func newManager(s settings, term *leading.Term) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
@@ -31,7 +31,7 @@ func newManager(s settings, term *leading.Term) (ctrl.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find cluster: %w", err)
 	}
-	// With a thousand groups the first looks after a start are some thousand requests, and polls wait for theirs.
+	// With a thousand groups the first looks after a start make some thousand requests, and polls wait for their own.
 	config.QPS, config.Burst = 300, 600
 	options := cache.Options{ByObject: controller.CacheByObject(), DefaultTransform: controller.TransformTrim()}
 	if list := elements(s.watchNamespaces); len(list) > 0 {
@@ -47,9 +47,9 @@ func newManager(s settings, term *leading.Term) (ctrl.Manager, error) {
 	}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Cache: options,
-		// Secrets are read one by one when they are needed: the operator may not list them, and keeps none in memory.
+		// The operator reads Secrets one by one when it needs them: it may not list them, and keeps none in memory.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
-		// Both are served by listeners of our own, which bound what a stranger can make them do.
+		// Our own listeners serve both, and bound what a stranger can make them do.
 		Metrics: metricsserver.Options{BindAddress: nowhere}, HealthProbeBindAddress: nowhere,
 		LeaderElection: s.leaderElect, LeaderElectionID: leaseName, LeaderElectionNamespace: s.namespace,
 		LeaderElectionReleaseOnCancel: true, LeaseDuration: &lease, RenewDeadline: &renew, RetryPeriod: &retry,

@@ -23,13 +23,13 @@ import (
 	"github.com/mysql-mfg/mfg/operator/server"
 )
 
-// Terms of leadership: one that lost the API server stops leading before another can begin.
+// Terms of leadership: a leader that lost the API server stops leading before another can begin.
 const (
 	leaseDuration = 15 * time.Second
 	renewDeadline = 10 * time.Second
 	retryPeriod   = 2 * time.Second
-	// standbyRetryPeriod is how often the Lease is renewed where another replica waits for it, and lockPatience how long one request of the
-	// election may take there: three of them fit into leading.SpeaksFor, so one that is late silences nobody.
+	// standbyRetryPeriod is how often the Lease is renewed if another replica waits for it, and lockPatience how long one request of the
+	// election may take then: three fit into leading.SpeaksFor, so a late one silences no leader.
 	standbyRetryPeriod = time.Second
 	lockPatience       = 2 * time.Second
 )
@@ -41,7 +41,7 @@ func (s settings) retryPeriod() time.Duration {
 	return retryPeriod
 }
 
-// lock is that of the election, nil for the manager's own.
+// lock returns the lock of the election, nil for the manager's own.
 func (s settings) lock(config *rest.Config, term *leading.Term) (resourcelock.Interface, error) {
 	if !s.hotStandby {
 		return nil, nil
@@ -69,7 +69,7 @@ type standbyParts struct {
 	log     *slog.Logger
 }
 
-// addStandby adds what a second replica needs, and says who answers sidecars.
+// addStandby adds what a second replica needs, and returns what answers sidecars.
 func addStandby(mgr ctrl.Manager, s settings, p standbyParts) (server.Authority, error) {
 	if !s.hotStandby {
 		return p.answers, nil

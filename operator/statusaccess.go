@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// statusQPS and statusBurst are the rate of the reviews that the status endpoints cause at the API server.
+	// statusQPS and statusBurst bound the reviews that the status endpoints cause at the API server.
 	statusQPS   = 10
 	statusBurst = 20
 	// mayFor is how long an answer of the API server counts, knownMost how many are remembered.
@@ -29,7 +29,7 @@ const (
 	knownMost = 1024
 )
 
-// statusAccess asks the API server who may read the state of groups: whoever may get the groups themselves.
+// statusAccess asks the API server who may read the state of groups: anyone who may get the groups themselves.
 type statusAccess struct {
 	api client.Client
 
@@ -65,7 +65,7 @@ func (a *statusAccess) may(ctx context.Context, token, namespace string) error {
 	}
 	err := a.review(ctx, token, namespace)
 	if err != nil && !errors.Is(err, protocol.ErrUnauthorized) && !errors.Is(err, protocol.ErrForbidden) {
-		return err // the API server did not answer, which says nothing of the next time
+		return err // the API server did not answer, which says nothing about the next time
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

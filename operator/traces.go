@@ -15,7 +15,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/tracing"
 )
 
-// addTraces adds what sends traces of failovers, if a collector is named.
+// addTraces adds the sender of failover traces, if a collector is named.
 func addTraces(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 	if s.tracing == "" {
 		return nil
@@ -27,7 +27,7 @@ func addTraces(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 	return mgr.Add(exporter)
 }
 
-// watchGroups tells of groups that change as the cache learns of it. A listener of the cache has a queue of its own: no other one waits for it.
+// watchGroups reports changes of groups as the cache learns of them. Each listener of the cache has its own queue: no other waits for it.
 func watchGroups(c cache.Cache) func(context.Context, func(before, now *v1alpha1.MysqlFailoverGroup)) (func(), error) {
 	return func(ctx context.Context, changed func(before, now *v1alpha1.MysqlFailoverGroup)) (func(), error) {
 		informer, err := c.GetInformer(ctx, &v1alpha1.MysqlFailoverGroup{})

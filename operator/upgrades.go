@@ -17,14 +17,14 @@ import (
 	"github.com/mysql-mfg/mfg/operator/upgrade/turns"
 )
 
-// upgradeSettings are how groups are given the pods of another version of the operator.
+// upgradeSettings say how groups get the pods of another version of the operator.
 type upgradeSettings struct {
 	pause, stopAfter time.Duration
 	window           string
 	policy           upgrade.Policy
 }
 
-// shortestPause is long enough for what happens to a group's pods to be seen.
+// shortestPause is long enough to see what happens to a group's pods.
 const shortestPause = 10 * time.Second
 
 func (u *upgradeSettings) flags(f *flag.FlagSet) {
@@ -47,7 +47,7 @@ func (u *upgradeSettings) check() error {
 	return nil
 }
 
-// newTurns makes what gives groups their turn. Its Lease is beside that by which this process leads.
+// newTurns makes the Keeper of the groups' turns. Its Lease is beside the one by which this process leads.
 func newTurns(mgr ctrl.Manager, s settings, install render.Install) (*turns.Keeper, error) {
 	revision, err := turns.Revision(install)
 	if err != nil {

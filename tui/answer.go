@@ -9,11 +9,11 @@ import (
 	"github.com/mysql-mfg/mfg/tui/gauge"
 )
 
-// Answer is what was asked for about one group.
+// Answer is the answer to a question about one group.
 type Answer struct {
 	Namespace, Group string
 	Events           []report.Event
-	// Why is what the operator says of its decision, as a page; Deciding is the rule that decides.
+	// Why is what the operator says about its decision, as a page; Deciding is the rule that decides.
 	Why      string
 	Deciding *wire.ExplainedRule
 	// Figures are what the sidecars of its sites say.
@@ -21,7 +21,7 @@ type Answer struct {
 	Error   string
 }
 
-// Named is an answer about a group that says nothing yet.
+// Named returns an empty answer about a group.
 func Named(namespace, group string) Answer { return Answer{Namespace: namespace, Group: group} }
 
 func (h Answer) name() string { return feed.NameOf(h.Namespace, h.Group) }

@@ -19,7 +19,7 @@ import (
 	"github.com/mysql-mfg/mfg/tui/timeline"
 )
 
-// cache is the cache store of a group: who has the sessions, who follows, and the last change of that. Nothing where there is none.
+// cache draws the cache store of a group: which site has the sessions, which follow, and the last change of that; nothing without a store.
 func (v groupView) cache(width int) canvas.Block {
 	c := v.g.report.Cache
 	if c == nil {
@@ -74,7 +74,7 @@ func orWord(s, word string) string {
 	return s
 }
 
-// promotion is a past change of the cache's master in words.
+// promotion tells a past change of the cache's master in words.
 func (v groupView) promotion(p report.CachePromotion) string {
 	what := p.What(v.Move)
 	if p.IsFirst() {
@@ -83,7 +83,7 @@ func (v groupView) promotion(p report.CachePromotion) string {
 	return fmt.Sprintf("%s, %s ago, took %s, %s", what, v.Ago(p.At), paint.Millis(p.TookMillis), timeline.SessionsWords(p))
 }
 
-// cacheMark is the cache in the list: where its master is, and whether something is wrong with it.
+// cacheMark draws the cache in the list: where its master is, and whether something is wrong with it.
 func (v listView) cacheMark(c *report.Cache) canvas.Span {
 	switch {
 	case c == nil:
@@ -125,7 +125,7 @@ func (f *fleet) compareCache(g *group, old, now *wire.CacheStatus, at time.Time)
 	}
 }
 
-// standInCache is the cache of a custom resource of which only the operator's words are known.
+// standInCache fills in the cache of a custom resource from the operator's words alone.
 func standInCache(g *v1alpha1.MysqlFailoverGroup, c *wire.CacheStatus) {
 	if c == nil {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/mysql-mfg/mfg/tui/paint"
 )
 
-// connection says when the operator and the API server were heard of last, and with that how far the screen is to be believed.
+// connection says when the operator and the API server were last heard of, and so how far to trust the screen.
 type connection struct {
 	now       time.Time
 	link      feed.Link
@@ -23,7 +23,7 @@ type connection struct {
 	objectErr string        // why they cannot be read now
 }
 
-// stale says for how long nothing was heard from the operator; false while the stream is well.
+// stale says how long the operator has been silent; false while the stream is well.
 func (c connection) stale() (time.Duration, bool) {
 	if c.heardAt.IsZero() {
 		return 0, false
@@ -32,7 +32,7 @@ func (c connection) stale() (time.Duration, bool) {
 	return max(0, quiet), !c.link.Up || quiet > quietAfter
 }
 
-// clock is the operator's, as far as it is known: countdowns are by it.
+// clock returns the operator's clock, as far as known, which countdowns use.
 func (c connection) clock() time.Time { return c.now.Add(-c.skew) }
 
 func (c connection) missing() string {
@@ -66,7 +66,7 @@ func (c connection) trust() canvas.Line {
 	return canvas.Line{{Text: "live", Style: canvas.Good}}
 }
 
-// resourceAge is how long ago the custom resources were last heard of: without an error nothing of them has changed since.
+// resourceAge is how long ago the custom resources were last heard of: without an error they have not changed since.
 func (c connection) resourceAge() time.Duration { return max(0, c.now.Sub(c.objectsAt)) }
 
 // isBlind is true while neither the operator nor the API server says anything.

@@ -8,10 +8,10 @@ import (
 	"github.com/mysql-mfg/mfg/tui/drill"
 )
 
-// theEnd is a place further down than any page goes: who is there stays at the newest line.
+// theEnd is a place further down than any page goes: a reader there stays at the newest line.
 const theEnd = 1 << 30
 
-// siteAt is the name of a site of a group as they are listed; empty if there are fewer.
+// siteAt returns the name of a group's site in the order of the list; empty if there are fewer.
 func (g *group) siteAt(i int) string {
 	if i >= len(g.report.Sites) {
 		return ""
@@ -19,7 +19,7 @@ func (g *group) siteAt(i int) string {
 	return g.report.Sites[i].Name
 }
 
-// drillInto shows what lies below a site, or below all sites of a group.
+// drillInto shows what is below a site, or below all sites of a group.
 func (m *Model) drillInto(name string, kind drill.Kind, site string) tea.Cmd {
 	g := m.fleet.groups[name]
 	if g == nil || m.options.Look == nil {
@@ -42,7 +42,7 @@ func (m *Model) ask(q drill.Question) tea.Cmd {
 	return m.look()
 }
 
-// drillKey is a key on the page of pods or of logs.
+// drillKey handles a key on the page of pods or of logs.
 func (m *Model) drillKey(k tea.KeyPressMsg) tea.Cmd {
 	q := m.drill.Question
 	switch k.String() {
@@ -70,7 +70,7 @@ func (m *Model) drillKey(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// shell names the command for a shell. The dashboard opens none: what is done there is nobody's plan, and nothing asks before it.
+// shell names the command for a shell. The dashboard opens none: a shell has no plan to show, and asks nothing before it acts.
 func (m *Model) shell(g *group, site string) {
 	if site == "" {
 		m.say("choose a site first", "")

@@ -20,17 +20,17 @@ import (
 	"github.com/mysql-mfg/mfg/tui/paint"
 )
 
-// fleet is every group that was heard of, in the order in which they are listed.
+// fleet is every known group, in the order of the list.
 type fleet struct {
 	connection
 	groups map[string]*group
 	order  []string // of groups, as they are listed
-	byName bool     // list by name instead of what needs attention first
-	filter string   // only what matches is listed
+	byName bool     // list by name, not by what needs attention first
+	filter string   // the list shows only matches
 	news   []item   // of all groups, the newest last
 }
 
-// arrange puts the groups that the filter lets through in order.
+// arrange sorts the groups that pass the filter.
 func (f *fleet) arrange() {
 	f.order = f.order[:0]
 	for name, g := range f.groups {
@@ -48,7 +48,7 @@ func (f *fleet) arrange() {
 	})
 }
 
-// group finds a group, or begins to know it.
+// group finds a group, or adds it.
 func (f *fleet) group(name string) *group {
 	g := f.groups[name]
 	if g == nil {
@@ -61,7 +61,7 @@ func (f *fleet) group(name string) *group {
 	return g
 }
 
-// rebuild makes the report of a group anew from the custom resource and from what the operator told.
+// rebuild makes the report of a group again from the custom resource and from what the operator told.
 func (f *fleet) rebuild(g *group) {
 	view := report.LiveView{Missing: f.missing(), Denied: f.link.Denied}
 	object := g.object
@@ -84,7 +84,7 @@ func (f *fleet) knows(name string) bool {
 	return g != nil && g.report.Metadata.Name != ""
 }
 
-// count takes in how many transactions each site has now.
+// count notes how many transactions each site has now.
 func (g *group) count(s wire.GroupStatus) {
 	for _, site := range s.Sites {
 		c := g.counters[site.Name]
@@ -94,7 +94,7 @@ func (g *group) count(s wire.GroupStatus) {
 		}
 		executed := site.GTIDExecuted
 		if !site.Reachable {
-			executed = "" // the last that was heard of
+			executed = "" // the last known set
 		}
 		c.Push(s.ObservedAt, executed)
 	}
@@ -115,20 +115,20 @@ func (f *fleet) heardEvents(h Answer) {
 	}
 }
 
-// standIn is a custom resource of which only the operator's words are known.
+// standIn makes a custom resource from the operator's words alone.
 func standIn(s wire.GroupStatus) *v1alpha1.MysqlFailoverGroup {
 	g := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Group}}
 	for _, site := range s.Sites {
 		g.Spec.Sites = append(g.Spec.Sites, v1alpha1.Site{Name: site.Name, Role: v1alpha1.SiteRole(site.Role)})
 	}
 	g.Status.ActiveSite, g.Status.Epoch = s.ActiveSite, s.Epoch
-	// Conditions are not known. One that speaks for nothing keeps the report from saying that nobody looks at the group.
+	// Conditions are unknown. An empty one keeps the report from saying that no operator looks at the group.
 	g.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionUnknown}}
 	standInCache(g, s.Cache)
 	return g
 }
 
-// absorbChanges takes in what the stream said.
+// absorbChanges applies what the stream said.
 func (f *fleet) absorbChanges(c feed.Changes) {
 	if !c.At.IsZero() {
 		f.now = later(f.now, c.At)
@@ -167,7 +167,7 @@ func (f *fleet) absorbChanges(c feed.Changes) {
 	}
 }
 
-// forgetTold drops what a snapshot does not name.
+// forgetTold drops groups that a snapshot does not name.
 func (f *fleet) forgetTold(told []feed.Told) {
 	named := map[string]bool{}
 	for _, t := range told {
@@ -189,7 +189,7 @@ func (f *fleet) dropUnknown(name string) {
 	}
 }
 
-// absorbObjects takes in what the watch said.
+// absorbObjects applies what the watch said.
 func (f *fleet) absorbObjects(o feed.Objects) {
 	f.now = later(f.now, o.At)
 	f.objectErr = o.Error
@@ -295,7 +295,7 @@ func (f *fleet) compareSite(g *group, old, now wire.SiteStatus, at time.Time) {
 	}
 }
 
-// stateOf is the state that the operator told, as the report calls it: one that it fences is not Fenced while it is open.
+// stateOf returns the state that the operator told, as the report calls it: a site being fenced is not Fenced while it is open.
 func stateOf(s wire.SiteStatus) report.Site {
 	return report.Site{State: s.State, Foreign: s.Reachable && s.Writable && s.State == string(v1alpha1.SiteFenced)}
 }
@@ -306,7 +306,7 @@ func (f *fleet) tell(g *group, i item) {
 	f.news = keep(append(f.news, i))
 }
 
-// keep bounds news.
+// keep bounds the news.
 func keep(news []item) []item {
 	if extra := len(news) - tickerMost; extra > 0 {
 		return append(news[:0:0], news[extra:]...)

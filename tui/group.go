@@ -22,7 +22,7 @@ import (
 const (
 	// cardWidth is the least width of a site's card; two of them side by side need a wide screen.
 	cardWidth = 37
-	// wideScreen is from where on sites are drawn as cards, and news beside the rest.
+	// wideScreen is the width from which on sites are drawn as cards, and news beside the rest.
 	wideScreen = 118
 )
 
@@ -30,7 +30,7 @@ const (
 type groupView struct {
 	painter
 	g *group
-	// selected is which of its sites is chosen; why is what the operator said of its decision last.
+	// selected is which of its sites is chosen; why is what the operator last said about its decision.
 	selected int
 	why      Answer
 }
@@ -51,7 +51,7 @@ func (v groupView) timeline() timeline.View {
 	return out
 }
 
-// draw is all about one group, what matters most first: while the active site changes, that; then what is wrong and what to do.
+// draw draws all about one group, the most important first: while the active site changes, that; then what is wrong and what to do.
 func (v groupView) draw(width int) canvas.Block {
 	out := v.summary(width)
 	change := v.timeline()
@@ -63,11 +63,11 @@ func (v groupView) draw(width int) canvas.Block {
 	case change.IsRunning():
 		sections = append([]canvas.Block{change.Draw(width), wrong, sites}, rest...)
 	case width < wideScreen && v.Height > 0 && v.Height < 30 && len(v.g.report.Problems) > 0:
-		sections = append([]canvas.Block{problems, sites, hints, change.Draw(width)}, rest...) // not everything is above the fold
+		sections = append([]canvas.Block{problems, sites, hints, change.Draw(width)}, rest...) // not everything fits on the first screen
 	case width < wideScreen:
 		sections = append(sections, change.Draw(width))
 	}
-	sections = append([]canvas.Block{v.copies().Restore(width)}, sections...) // a group that waits for its data waits for nothing else
+	sections = append([]canvas.Block{v.copies().Restore(width)}, sections...) // a group that waits for its data has nothing else to wait for
 	for _, s := range sections {
 		if len(s) > 0 {
 			out = append(append(out, nil), s...)
@@ -77,7 +77,7 @@ func (v groupView) draw(width int) canvas.Block {
 	return append(out, v.lower(width, v.BodyRows()-len(out))...)
 }
 
-// lower is the news, and on a wide screen the timeline beside it.
+// lower draws the news, and on a wide screen the timeline beside it.
 func (v groupView) lower(width, rows int) canvas.Block {
 	if width < wideScreen || v.timeline().IsRunning() {
 		out := canvas.Block{v.Signs.Rule("News and events", width)}
@@ -97,7 +97,7 @@ func (v groupView) lower(width, rows int) canvas.Block {
 	return v.Signs.Beside([]int{half, width - 2 - half}, left, right)
 }
 
-// summary is who is active, and what would happen if it were lost.
+// summary draws which site is active, and what would happen if it were lost.
 func (v groupView) summary(width int) canvas.Block {
 	r := v.g.report
 	first := canvas.Line{{Text: "Status    "}, {Text: statusSign(r) + string(r.Summary), Style: summaryStyle(r.Summary)}, {Text: fmt.Sprintf("  epoch %d", r.Epoch)}}
@@ -121,14 +121,14 @@ func (v groupView) summary(width int) canvas.Block {
 		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Decided by"}, words, width)...)
 	}
 	if r.Hold && r.Transition == nil {
-		// Without a change under way: the active site is lost or was, or its keyring is not in escrow. The decision says which.
+		// No change is under way: the active site is lost or was, or its keyring is not in escrow. The decision says which.
 		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Hold", Style: canvas.Warn}, "no site may open writes until the operator lets one; a hold closes none that is open", width)...)
 	}
 	out = append(out, v.countdowns(width)...)
 	return append(out, v.forecast(r, width)...)
 }
 
-// isStep is true for a decision that stands as the step under way in the timeline.
+// isStep is true for a decision that the timeline already shows as the step under way.
 func (v groupView) isStep() bool {
 	t := v.g.report.Transition
 	return t != nil && v.g.object != nil && v.g.object.Status.Transition != nil && t.Step == string(v1alpha1.TransitionFencing)
@@ -145,7 +145,7 @@ func (v groupView) activeLine(r report.MysqlFailoverGroupReport) canvas.Line {
 	return append(l, canvas.Span{Text: "  writes to " + r.Endpoints.Writes, Style: canvas.Faint})
 }
 
-// countdowns are the times by which something ends by itself.
+// countdowns draws the times at which something ends on its own.
 func (v groupView) countdowns(width int) canvas.Block {
 	var out canvas.Block
 	if until := v.g.report.PausedUntil; until != nil {
@@ -180,7 +180,7 @@ func (v groupView) forecast(r report.MysqlFailoverGroupReport, width int) canvas
 	return v.Signs.Paragraph(label, words, width)
 }
 
-// keyrings are the phases of the sites' keyrings; nothing where the group is not encrypted.
+// keyrings draws the phases of the sites' keyrings; nothing if the group is not encrypted.
 func (v groupView) keyrings(width int) canvas.Block {
 	if v.g.object == nil || v.g.object.Status.EncryptionAtRest == nil {
 		return nil
@@ -214,7 +214,7 @@ func keyringWords(k v1alpha1.SiteKeyringStatus) string {
 	return paint.OrNone(string(k.Phase))
 }
 
-// keyringOf is the keyring of one site in a word; empty where there is none.
+// keyringOf returns the keyring of one site in a word; empty if there is none.
 func (g *group) keyringOf(site string) string {
 	if g.object == nil || g.object.Status.EncryptionAtRest == nil {
 		return ""
@@ -227,7 +227,7 @@ func (g *group) keyringOf(site string) string {
 	return keyringWords(all[i])
 }
 
-// ticker is all that happened to a group, the newest first: what the operator told, and what Kubernetes keeps.
+// ticker returns all that happened to a group, the newest first: what the operator told, and what Kubernetes keeps.
 func (v groupView) ticker() []item {
 	out := slices.Clone(v.g.news)
 	for _, e := range v.g.events {

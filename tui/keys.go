@@ -13,7 +13,7 @@ import (
 	"github.com/mysql-mfg/mfg/tui/drill"
 )
 
-// pauseFor is for how long the key p pauses a group.
+// pauseFor is how long the key p pauses a group.
 const pauseFor = "30m"
 
 func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
@@ -49,7 +49,7 @@ func (m *Model) help() {
 	m.show(pageHelp)
 }
 
-// show opens a page from which esc leads back.
+// show opens a page that esc leaves.
 func (m *Model) show(p page) {
 	if m.page == pageList || m.page == pageGroup {
 		m.back = m.page
@@ -202,13 +202,13 @@ func (m *Model) pageKey(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// scrollBy goes no further than to the last line: each line beyond would have to be scrolled back.
+// scrollBy goes no further than the last line: each line beyond would have to be scrolled back.
 func (m *Model) scrollBy(n int) {
 	most := max(0, len(m.body(m.width))-m.painter().BodyRows())
 	m.scroll = max(0, min(most, min(most, m.scroll)+n))
 }
 
-// next opens the group after or before this one, as they are listed.
+// next opens the group after or before this one in the list.
 func (m *Model) next(by int) {
 	if n := len(m.fleet.order); n > 0 {
 		i := slices.Index(m.fleet.order, m.open)
@@ -231,7 +231,7 @@ func (m *Model) pauseOrResume(g *group) tea.Cmd {
 	return m.act(g.action(VerbPause, pauseFor))
 }
 
-// isAbortable is true while something can be given up: a planned failover, or an order that accepts data loss.
+// isAbortable is true while something can be aborted: a planned failover, or an order that accepts data loss.
 func (g *group) isAbortable() bool {
 	p := g.report.Planned
 	return g.report.OrderedTo != "" || p != nil && p.FinishedAt == nil
@@ -241,7 +241,7 @@ func (g *group) action(verb, argument string) Action {
 	return Action{Verb: verb, Namespace: g.report.Metadata.Namespace, Group: g.report.Metadata.Name, Argument: argument}
 }
 
-// promptKey edits what is typed. A filter works while it is typed; a command waits for enter.
+// promptKey edits the typed text. A filter works while it is typed; a command waits for enter.
 func (m *Model) promptKey(k tea.KeyPressMsg) tea.Cmd {
 	switch k.String() {
 	case "esc":
@@ -291,7 +291,7 @@ func (m *Model) setFilter(s string) {
 	m.arrange()
 }
 
-// command runs what was typed behind the colon.
+// command runs what was typed after the colon.
 func (m *Model) command(words []string) tea.Cmd {
 	if len(words) == 0 {
 		return nil

@@ -22,11 +22,11 @@ type listView struct {
 	painter
 	fleet  *fleet
 	cursor string
-	// namespace is the one that is shown, "" for all.
+	// namespace is the shown one, "" for all.
 	namespace string
 }
 
-// rows is how many groups are seen at once.
+// rows is how many groups fit on the screen.
 func (v listView) rows() int {
 	if v.Height == 0 {
 		return len(v.fleet.order)
@@ -38,7 +38,7 @@ func (v listView) rows() int {
 	return max(1, rows)
 }
 
-// newsRows is how much of the list's screen is for news.
+// newsRows is how many rows of the list's screen are for news.
 func (v listView) newsRows() int {
 	switch {
 	case v.Height >= 50:
@@ -146,7 +146,7 @@ func (v listView) shortName(r report.MysqlFailoverGroupReport) string {
 	return r.Metadata.Name
 }
 
-// worst is the site that lags most; nobody where none is known.
+// worst returns the site that lags most; an empty one if no lag is known.
 func (g *group) worst() report.Site {
 	var worst report.Site
 	for _, s := range g.report.Sites {
@@ -160,7 +160,7 @@ func (g *group) worst() report.Site {
 	return worst
 }
 
-// lags are the greatest lags of any site, second by second.
+// lags returns the greatest lag of any site, second by second.
 func (g *group) lags(n int) []float64 {
 	var out []float64
 	for _, t := range g.lag {
@@ -258,7 +258,7 @@ func problemSpan(r report.MysqlFailoverGroupReport) canvas.Span {
 	}
 	p := r.Problems[0]
 	if p.Reason == v1alpha1.ReasonFailingOver && len(r.Problems) > 1 && !r.Problems[1].Consequence {
-		p = r.Problems[1] // the status says the one already, and not what it comes from
+		p = r.Problems[1] // the status already says this one, and not its cause
 	}
 	return canvas.Span{Text: strings.TrimSpace(string(p.Reason) + " " + p.Site), Style: canvas.Warn}
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/mysql-mfg/mfg/tui/paint"
 )
 
-// quantity is what is measured of a site, second by second. A value is NaN while it is not known.
+// quantity is a measure of a site, second by second. A value is NaN while unknown.
 type quantity struct {
 	label  string
 	words  func(*group, report.Site) string
 	value  func(*group, report.Site) float64
 	traces func(*group) map[string]*canvas.Trace
-	// floor is the least full scale: small numbers are no mountains.
+	// floor is the least full scale: small numbers must not look large.
 	floor float64
 }
 
@@ -54,7 +54,7 @@ var (
 	}
 )
 
-// pace is how many transactions a second the active site commits, as it was measured last.
+// pace returns how many transactions a second the active site commits, as last measured.
 func (g *group) pace(site string) float64 {
 	if t := g.commits[site]; t != nil {
 		if last := t.Last(1); len(last) > 0 {
@@ -74,7 +74,7 @@ func perSecond(pace float64) string {
 	return fmt.Sprintf("%.0f/s", pace)
 }
 
-// top is the full scale, the same for all sites of a group so that they can be compared.
+// top returns the full scale, the same for all sites of a group so that they can be compared.
 func (q quantity) top(g *group, n int) float64 {
 	top := q.floor
 	for _, s := range g.report.Sites {
@@ -91,7 +91,7 @@ func (q quantity) top(g *group, n int) float64 {
 	return top
 }
 
-// measure is a quantity in a line: its value, and its course as far as there is room.
+// measure draws a quantity in a line: its value, and its course if there is room.
 func (v sitesView) measure(s report.Site, q quantity, width int) canvas.Line {
 	words := q.label + " " + v.Signs.Pad(q.words(v.g, s), 6) + " "
 	plotWidth := min(60, width-canvas.Cells(words))
@@ -102,7 +102,7 @@ func (v sitesView) measure(s report.Site, q quantity, width int) canvas.Line {
 	return append(canvas.Line{{Text: words}}, v.Signs.Course(t, plotWidth, 1, q.top(v.g, plotWidth))[0]...)
 }
 
-// measures are the figures of a site in one line.
+// measures draws the figures of a site in one line.
 func (v sitesView) measures(s report.Site, width int) canvas.Line {
 	figures := v.figures(s, false)
 	switch {
@@ -126,14 +126,14 @@ func (v sitesView) measures(s report.Site, width int) canvas.Line {
 	return append(append(l, v.measure(s, gapOf, each)...), tail...)
 }
 
-// catchUpOver is over how many seconds the trend of a gap is read.
+// catchUpOver is how many seconds the trend of a gap is read from.
 const catchUpOver = 30
 
-// catchUp is what becomes of a replica's gap, and when it is closed.
+// catchUp says how a replica's gap changes, and when it will be closed.
 func (v sitesView) catchUp(s report.Site) canvas.Span {
 	t := v.g.behind[s.Name]
 	if t == nil || s.Behind == nil || *s.Behind == 0 || v.g.report.Transition != nil {
-		return canvas.Span{} // while the role moves, that the others fall behind is a part of it
+		return canvas.Span{} // while the role moves, the others naturally fall behind
 	}
 	switch trend, left := gauge.CatchUp(t.Last(catchUpOver)); trend {
 	case gauge.Closing:
@@ -147,7 +147,7 @@ func (v sitesView) catchUp(s report.Site) canvas.Span {
 	return canvas.Span{}
 }
 
-// Shares from which on a figure wants to be looked at, and from which on it is trouble.
+// Shares above which a figure needs a look, and above which it is trouble.
 const (
 	warnShare = 0.8
 	badShare  = 0.9
@@ -163,7 +163,7 @@ func shareStyle(share float64) canvas.Style {
 	return canvas.Plain
 }
 
-// figures are disk and connections as the site's sidecar tells them; nothing where nobody asks for them. The first span is the disk.
+// figures draws disk and connections as the site's sidecar tells them; nothing if no one asks for them. The first span is the disk.
 func (v sitesView) figures(s report.Site, whole bool) canvas.Line {
 	r, asked := v.reading(s.Name)
 	if !asked {
@@ -186,7 +186,7 @@ func (v sitesView) figures(s report.Site, whole bool) canvas.Line {
 	return canvas.Line{disk, {Text: "  "}, conn}
 }
 
-// reading is what the sidecar of a site said last, as long as that may be believed; false where nobody asks for it.
+// reading returns what the sidecar of a site last said, while that may be trusted; false if no one asks for it.
 func (v sitesView) reading(site string) (gauge.Reading, bool) {
 	if v.g.figuresAt.IsZero() {
 		return gauge.Reading{}, false
@@ -201,7 +201,7 @@ func (v sitesView) reading(site string) (gauge.Reading, bool) {
 	return gauge.Unread(site, ""), true
 }
 
-// unread says why figures are not known; nothing while all are.
+// unread says why figures are unknown; nothing while all are known.
 func (v groupView) unread(width int) canvas.Block {
 	var sites []string
 	why := v.g.figuresErr
@@ -221,7 +221,7 @@ func (v groupView) unread(width int) canvas.Block {
 	return v.Signs.Paragraph(canvas.Span{Text: "Figures", Style: canvas.Faint}, words+": "+why, width)
 }
 
-// isReachable is false for a site that does not answer the operator: that nobody can ask it is told elsewhere.
+// isReachable is false for a site that does not answer the operator: the screen says elsewhere that it cannot be asked.
 func (g *group) isReachable(site string) bool {
 	for _, s := range g.report.Sites {
 		if s.Name == site {
@@ -231,7 +231,7 @@ func (g *group) isReachable(site string) bool {
 	return false
 }
 
-// cardLines is what stands in a site's card.
+// cardLines returns the contents of a site's card.
 func (v sitesView) cardLines(s report.Site, width int) canvas.Block {
 	state := canvas.Span{Text: paint.OrUnknown(s.StateWord()), Style: stateStyle(s)}
 	out := canvas.Block{
@@ -259,7 +259,7 @@ func (v sitesView) cardLines(s report.Site, width int) canvas.Block {
 	return append(out, nil)
 }
 
-// cardMeasure is value and bar in one line, and the plot below. Of a gap that closes, or does not, the line says so.
+// cardMeasure draws value and bar in one line, and the plot below. For a gap, the line says whether it closes.
 func (v sitesView) cardMeasure(s report.Site, q quantity, width, high int) canvas.Block {
 	plotWidth := min(width, canvas.History)
 	words := q.label + " " + v.Signs.Pad(q.words(v.g, s), 8) + " "

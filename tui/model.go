@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tui is the dashboard: groups as the operator sees them, live. Update and View are pure: what was heard, what was
-// typed and the time come in as messages; what is to be asked or done goes out as a command. Nothing here knows a Kubernetes client: the plugin hands over the ways to the operator, the watch of the
-// custom resources, and the verbs.
+// Package tui is the dashboard: groups as the operator sees them, live. Update and View are pure: news, keys and the time come in as messages;
+// questions and actions go out as commands. Nothing here knows a Kubernetes client: the plugin provides the ways to the operator, the watch of
+// the custom resources, and the verbs.
 package tui
 
 import (
@@ -21,37 +21,37 @@ import (
 	"github.com/mysql-mfg/mfg/tui/gauge"
 )
 
-// Times by which the screen says how far it is to be believed.
+// Times by which the screen says how far to trust it.
 const (
 	// quietAfter: the operator says something every 10 s; after this long without a word the screen is called stale.
 	quietAfter = 12 * time.Second
-	// fallBackAfter is how long what the operator said last is shown; then the custom resource is.
+	// fallBackAfter is how long the operator's last words are shown; then the custom resource is.
 	fallBackAfter = 15 * time.Second
 	eventsEvery   = 3 * time.Second
 	whyEvery      = time.Second
-	// figuresEvery is how often sidecars are asked for figures, which they measure every 15 s; after figuresHold those are old.
+	// figuresEvery is how often the dashboard asks sidecars for figures, which they measure every 15 s; after figuresHold those are old.
 	figuresEvery = 10 * time.Second
 	figuresHold  = 45 * time.Second
-	// tickerMost is how many lines of news are kept of each group.
+	// tickerMost is how many lines of news are kept for each group.
 	tickerMost = 100
 )
 
 // Action is something that a verb of the plugin does.
 type Action struct {
 	Verb, Namespace, Group string
-	// Argument is the site, or for how long to pause.
+	// Argument is the site, or how long to pause.
 	Argument string
 }
 
-// Options are what the dashboard is made of.
+// Options is what New makes the dashboard from.
 type Options struct {
-	// Namespace is the one that is shown, "" for all; Group is opened at the start, if set.
+	// Namespace is the shown one, "" for all; Group is opened at the start, if set.
 	Namespace, Group string
 	Colour, ASCII    bool
-	// AllowActions lets the keys for verbs do something.
+	// AllowActions enables the keys for verbs.
 	AllowActions bool
 	Now          time.Time
-	// Perform makes what carries an action out on the terminal: the verb itself, with its plan and its questions.
+	// Perform makes the Runner that carries out an action on the terminal: the verb itself, with its plan and its questions.
 	Perform func(Action) Runner
 	// Events, Why and Figures ask about one group; they run beside the screen.
 	Events, Why, Figures func(namespace, group string) Answer
@@ -70,7 +70,7 @@ const (
 	pageDrill
 )
 
-// prompt is what is typed into.
+// prompt is where the user types.
 type prompt int
 
 const (
@@ -106,7 +106,7 @@ type Model struct {
 	whyAt     time.Time
 	figuresAt time.Time
 	lookAt    time.Time
-	// asking and looking are true until the answer is there: a pod that hangs is not asked a second time meanwhile.
+	// asking and looking are true until the answer has come: a hanging pod is not asked a second time meanwhile.
 	asking, looking bool
 }
 
@@ -124,10 +124,10 @@ type group struct {
 	object *v1alpha1.MysqlFailoverGroup // nil: not read
 	told   *feed.Told                   // nil: not told
 	report report.MysqlFailoverGroupReport
-	// lag, behind and commits are what was measured of each site, second by second; counters make the last of them.
+	// lag, behind and commits are the measures of each site, second by second; counters make the commits.
 	lag, behind, commits map[string]*canvas.Trace
 	counters             map[string]*gauge.Counter
-	// figures are what sidecars said last, and when: zero if nobody asks.
+	// figures are what sidecars last said, and when: zero if no one asks.
 	figures    []gauge.Reading
 	figuresErr string
 	figuresAt  time.Time
@@ -151,7 +151,7 @@ func New(o Options) Model {
 	return m
 }
 
-// tick is the time, told every second.
+// tick is the time, sent every second.
 type tick time.Time
 
 // Init starts the clock.
@@ -159,7 +159,7 @@ func (m Model) Init() tea.Cmd { return nextTick() }
 
 func nextTick() tea.Cmd { return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tick(t) }) }
 
-// current is the group that is open or, in the list, the one under the cursor; nil if there is none.
+// current returns the open group or, in the list, the one under the cursor; nil if there is none.
 func (m Model) current() *group {
 	if m.page == pageList {
 		return m.fleet.groups[m.cursor]
@@ -167,7 +167,7 @@ func (m Model) current() *group {
 	return m.fleet.groups[m.open]
 }
 
-// arrange puts the list in order, and keeps the cursor on it.
+// arrange sorts the list, and keeps the cursor on its group.
 func (m *Model) arrange() {
 	m.fleet.arrange()
 	if m.page == pageList && !slices.Contains(m.fleet.order, m.cursor) {
@@ -178,7 +178,7 @@ func (m *Model) arrange() {
 	}
 }
 
-// gravity is how much a group wants to be looked at.
+// gravity is how much a group needs attention.
 func (g *group) gravity() int {
 	switch g.report.Summary {
 	case report.SummarySplitBrain:
@@ -201,7 +201,7 @@ func (g *group) matches(filter string) bool {
 	return filter == "" || strings.Contains(strings.ToLower(g.name+" "+string(g.report.Summary)+" "+g.report.ActiveSite), strings.ToLower(filter))
 }
 
-// Failure says why nothing is known, also of the one group that was asked for, and what to do next; empty if something is.
+// Failure says why nothing is known, also about the one requested group, and what to do next; empty if something is known.
 func (m Model) Failure() string {
 	unknown := m.open != "" && !m.fleet.knows(m.open)
 	switch {
@@ -217,7 +217,7 @@ func (m Model) Failure() string {
 	return "neither the API server nor the operator answered in time"
 }
 
-// Healthy is true if nothing that is shown needs attention.
+// Healthy is true if nothing on the screen needs attention.
 func (m Model) Healthy() bool {
 	for name, g := range m.fleet.groups {
 		if (m.open == "" || m.open == name) && g.report.Health != report.Healthy {

@@ -9,7 +9,7 @@ import (
 	"github.com/mysql-mfg/mfg/tui/drill"
 )
 
-// whyPage is what the operator says of its decision, as kubectl mfg explain draws it.
+// whyPage draws what the operator says about its decision, as kubectl mfg explain does.
 func (m Model) whyPage(width int) canvas.Block {
 	if m.why.name() != m.open {
 		return canvas.Block{nil, {{Text: "  asking the operator" + m.signs.Ellipsis, Style: canvas.Faint}}}
@@ -24,7 +24,7 @@ func (m Model) whyPage(width int) canvas.Block {
 	return out
 }
 
-// drillPage is what lies below a site.
+// drillPage draws what is below a site.
 func (m Model) drillPage(width int) canvas.Block {
 	var f drill.Facts
 	if g := m.fleet.groups[m.open]; g != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/mysql-mfg/mfg/tui/paint"
 )
 
-// painter is what every view draws with, and how far what is shown is to be believed.
+// painter is what every view draws with, and knows how far to trust what is shown.
 type painter struct {
 	paint.Painter
 	connection
@@ -27,7 +27,7 @@ func (p painter) newsBlock(all []item, rows int, named bool) canvas.Block {
 	}
 	if len(out) == 0 && rows > 0 {
 		words := "nothing since the dashboard was opened"
-		if p.Height == 0 { // one frame was not open for any time
+		if p.Height == 0 { // a single frame has no history of its own
 			words = "no events are kept"
 		}
 		out = append(out, canvas.Line{{Text: words, Style: canvas.Faint}})

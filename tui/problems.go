@@ -11,7 +11,7 @@ import (
 	"github.com/mysql-mfg/mfg/tui/paint"
 )
 
-// problems are what is wrong, each cause before what follows from it, and how far that is to be believed.
+// problems draws what is wrong, each cause before its consequences, and how far to trust that.
 func (v groupView) problems(width int) canvas.Block {
 	var out canvas.Block
 	var follow []string
@@ -28,7 +28,7 @@ func (v groupView) problems(width int) canvas.Block {
 	}
 	for _, n := range v.g.report.Notes {
 		if n.Kind == report.NotePause {
-			continue // has its countdown above
+			continue // its countdown is above
 		}
 		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Note", Style: canvas.Warn}, n.Text, width)...)
 	}
@@ -43,7 +43,7 @@ func problemWords(p report.Problem) string {
 	return words + " [" + string(p.Reason) + "]"
 }
 
-// doubts say why what is shown may not be how it is.
+// doubts says why the screen may not show the truth.
 func (v groupView) doubts(width int) canvas.Block {
 	var out canvas.Block
 	if v.objectErr != "" {
@@ -63,7 +63,7 @@ func (v groupView) doubts(width int) canvas.Block {
 	return out
 }
 
-// tells is true for a problem that the timeline says already, or the site's own line. A site that is dead is named in any case.
+// tells is true for a problem that the timeline already tells, or the site's own line. A dead site is named in any case.
 func (g *group) tells(p report.Problem) bool {
 	if p.Site == "" {
 		return g.report.Transition != nil && p.Reason == v1alpha1.ReasonFailingOver
@@ -71,7 +71,7 @@ func (g *group) tells(p report.Problem) bool {
 	return p.OfSite && p.Reason != v1alpha1.ReasonSiteUnreachable
 }
 
-// hints are the next commands, as kubectl mfg status names them. A command is there to be copied, so it is drawn whole.
+// hints draws the next commands, as kubectl mfg status names them. A command is made to be copied, so it is drawn whole.
 func (v groupView) hints(width int) canvas.Block {
 	var out canvas.Block
 	for _, h := range v.g.report.Hints {

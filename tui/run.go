@@ -14,7 +14,7 @@ import (
 	"github.com/mysql-mfg/mfg/tui/feed"
 )
 
-// framesPerSecond is how often the terminal is drawn at most.
+// framesPerSecond is the most often that the terminal is drawn.
 const framesPerSecond = 20
 
 // Feeds tell the dashboard what happens.
@@ -36,7 +36,7 @@ func (f Feeds) follow(ctx context.Context, send func(tea.Msg)) *sync.WaitGroup {
 	return &all
 }
 
-// Run shows the dashboard on a terminal until somebody quits or the context ends.
+// Run shows the dashboard on a terminal until the user quits or the context ends.
 func Run(ctx context.Context, m Model, feeds Feeds, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithFPS(framesPerSecond))
@@ -46,15 +46,15 @@ func Run(ctx context.Context, m Model, feeds Feeds, in io.Reader, out io.Writer)
 	all.Wait()
 	switch {
 	case errors.Is(err, tea.ErrInterrupted), errors.Is(err, tea.ErrProgramKilled) && !errors.Is(err, tea.ErrProgramPanic):
-		return nil // somebody wanted it to end
+		return nil // the user wanted it to end
 	case err != nil:
 		return fmt.Errorf("draw: %w", err)
 	}
 	return nil
 }
 
-// Gather listens until both feeds have told what they know, or the context ends, and returns the dashboard of that moment. What
-// happened before it only Kubernetes knows, so of a group that is open it asks for the events too, and for the figures.
+// Gather listens until both feeds have told what they know, or the context ends, and returns the dashboard of that moment. Only
+// Kubernetes knows what happened earlier, so for an open group it also asks for the events, and for the figures.
 func Gather(ctx context.Context, m Model, feeds Feeds) Model {
 	ctx, cancel := context.WithCancel(ctx)
 	told := make(chan tea.Msg)

@@ -15,20 +15,20 @@ import (
 	"github.com/mysql-mfg/mfg/tui/paint"
 )
 
-// sitesView draws the sites of a group; selected is the one that is chosen.
+// sitesView draws the sites of a group; selected is the chosen one.
 type sitesView struct {
 	painter
 	g        *group
 	selected int
 }
 
-// draw draws the sites: as cards where there is room, else two lines for each.
+// draw draws the sites: as cards if there is room, else in two lines each.
 func (v sitesView) draw(width int) canvas.Block {
 	perRow := min(len(v.g.report.Sites), (width+2)/(cardWidth+2))
 	if width < wideScreen || perRow == 0 {
 		return v.rows(width)
 	}
-	// Two rows of cards are the most that leaves room for anything else.
+	// More than two rows of cards would leave no room for anything else.
 	if v.Height > 0 && (len(v.g.report.Sites)+perRow-1)/perRow > 2 {
 		return v.rows(width)
 	}
@@ -56,7 +56,7 @@ func (v sitesView) mark(i int, s report.Site) string {
 	return mark + "  "
 }
 
-// rows are two lines for each site.
+// rows draws two lines for each site.
 func (v sitesView) rows(width int) canvas.Block {
 	name, role := 8, 6
 	for _, s := range v.g.report.Sites {
@@ -97,7 +97,7 @@ func (v sitesView) fence(s report.Site) canvas.Span {
 	return out
 }
 
-// stream is where a site's transactions come from.
+// stream draws where a site's transactions come from.
 func (v sitesView) stream(s report.Site) canvas.Span {
 	switch {
 	case s.Clone != nil:
@@ -110,7 +110,7 @@ func (v sitesView) stream(s report.Site) canvas.Span {
 		return canvas.Span{Text: v.Signs.Back + " " + s.ReplicatingFrom}
 	}
 	if s.Reachable == nil || !*s.Reachable {
-		return canvas.Span{Text: "stream ?", Style: canvas.Faint} // nobody looked: the custom resource does not say, and a silent site cannot
+		return canvas.Span{Text: "stream ?", Style: canvas.Faint} // unknown: the custom resource does not say, and a silent site cannot
 	}
 	return canvas.Span{Text: "no stream", Style: canvas.Faint}
 }
@@ -123,7 +123,7 @@ func cloneWords(c *report.Clone) string {
 	return words
 }
 
-// whereabouts are node, keyring and when the site was seen.
+// whereabouts draws the node, the keyring and when the site was seen.
 func (v sitesView) whereabouts(s report.Site) canvas.Line {
 	var words []string
 	if s.Node != "" {
@@ -141,7 +141,7 @@ func (v sitesView) whereabouts(s report.Site) canvas.Line {
 	return canvas.Line{{Text: strings.Join(words, "  "), Style: canvas.Faint}}
 }
 
-// card is one site in a frame.
+// card draws one site in a frame.
 func (v sitesView) card(i, width int) canvas.Block {
 	s, inner := v.g.report.Sites[i], width-4
 	st := canvas.Faint

@@ -23,7 +23,7 @@ type done struct {
 	err    error
 }
 
-// Update takes in a message. Nothing waits here: what takes time goes out as a command.
+// Update handles a message. Nothing waits here: slow work goes out as a command.
 func (m Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := m.take(msg)
 	return m, cmd
@@ -56,7 +56,7 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 	case looked:
 		m.looking = false
 		if msg.Question != m.drill.Question {
-			return m.look() // it was put off for the one that has been answered now
+			return m.look() // it was put off until the one that now has its answer
 		}
 		m.drill.Answer = drill.Answer(msg)
 	case why:
@@ -69,7 +69,7 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// pass lets time go on.
+// pass moves the time on.
 func (m *Model) pass(now time.Time) {
 	m.fleet.now = later(m.fleet.now, now)
 	if quiet, stale := m.fleet.stale(); !m.fleet.fellBack && stale && quiet >= fallBackAfter {
@@ -90,7 +90,7 @@ type (
 	looked  drill.Answer
 )
 
-// asks are the questions about the open group that are due.
+// asks returns the questions about the open group that are due.
 func (m *Model) asks() tea.Cmd {
 	g := m.fleet.groups[m.open]
 	if g == nil || m.page == pageList {
@@ -119,7 +119,7 @@ func (m *Model) asks() tea.Cmd {
 // lookEvery is how often pods and logs are read again while they are on the screen.
 const lookEvery = 2 * time.Second
 
-// look asks about what is drilled into. One question is under way at a time; the next tick asks the one that was put off.
+// look asks about what the drill page shows. One question is under way at a time; the next tick asks the one that was put off.
 func (m *Model) look() tea.Cmd {
 	ask, q := m.options.Look, m.drill.Question
 	if ask == nil || m.looking {
@@ -146,13 +146,13 @@ func outcome(d done) string {
 	return what + ": done"
 }
 
-// Runner carries an action out on the terminal, and then says in a line what came of it.
+// Runner carries out an action on the terminal, and then says the outcome in a line.
 type Runner interface {
 	tea.ExecCommand
 	Outcome() string
 }
 
-// act hands an action to its verb, which shows its plan and asks. A dashboard that only looks names the command instead.
+// act hands an action to its verb, which shows its plan and asks. A read-only dashboard names the command instead.
 func (m *Model) act(a Action) tea.Cmd {
 	if !m.options.AllowActions || m.options.Perform == nil {
 		m.say("read-only (start with --allow-actions):", a.Command())
@@ -173,7 +173,7 @@ func (m *Model) say(words, command string) {
 	m.notice, m.offer, m.noticeAt = words, command, m.fleet.now
 }
 
-// Command is what a person would type for it.
+// Command returns what a person would type for it.
 func (a Action) Command() string {
 	c := fmt.Sprintf("kubectl mfg %s %s -n %s", a.Verb, a.Group, a.Namespace)
 	switch a.Verb {

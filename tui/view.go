@@ -12,7 +12,7 @@ import (
 	"github.com/mysql-mfg/mfg/tui/paint"
 )
 
-// The smallest screen on which anything can be said.
+// The smallest screen that can show anything.
 const (
 	leastWidth  = 40
 	leastHeight = 8
@@ -26,7 +26,7 @@ func (m Model) View() tea.View {
 	return v
 }
 
-// Once is one frame without any control sequence, as high as it needs to be, for a ticket.
+// Once returns one frame without any control sequence, as high as needed, for a ticket.
 func (m Model) Once(width int) string {
 	m.width, m.height = width, 0
 	return append(canvas.Block{m.header()}, m.body(width)...).Bare()
@@ -92,7 +92,7 @@ func (m Model) groupPage(width int) canvas.Block {
 	return groupView{painter: m.painter(), g: m.fleet.groups[m.open], selected: m.site, why: m.why}.draw(width)
 }
 
-// header says what is shown and how far it is to be believed.
+// header says what is shown and how far to trust it.
 func (m Model) header() canvas.Line {
 	left := canvas.Line{{Text: " mfg ", Style: canvas.Chosen}, {Text: " "}, {Text: m.where(), Style: canvas.Strong}}
 	right := append(m.fleet.trust(), canvas.Span{Text: "  " + m.fleet.clock().UTC().Format("15:04:05Z"), Style: canvas.Faint})
@@ -137,7 +137,7 @@ func (m Model) where() string {
 	return words
 }
 
-// footer is the prompt, the answer to the last key, or what can be pressed. An answer takes as many lines as its words need.
+// footer is the prompt, the answer to the last key, or the keys that work here. An answer takes as many lines as its words need.
 func (m Model) footer() canvas.Block {
 	switch {
 	case m.prompt == promptCommand:
@@ -161,7 +161,7 @@ func (m Model) footer() canvas.Block {
 	return canvas.Block{{{Text: m.keys(), Style: canvas.Faint}}}
 }
 
-// keys are what can be pressed on this page.
+// keys returns the keys that work on this page.
 func (m Model) keys() string {
 	switch m.page {
 	case pageGroup:

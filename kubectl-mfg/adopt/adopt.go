@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package adopt encrypts a group that serves already, and lists what is in the clear until it is rebuilt.
+// Package adopt encrypts a group that already serves, and lists what is unencrypted until it is rebuilt.
 package adopt
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
-// Confirmed is what the operator wants to read before it encrypts a group that serves already.
+// Confirmed is what the operator must read before it encrypts a group that already serves.
 const Confirmed = "confirm"
 
 // Op is `kubectl mfg adopt`.
@@ -28,7 +28,7 @@ type Op struct {
 	Tables bool
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Op) Validate() error {
 	if op.Tables && op.DryRun != request.DryRunNone {
 		return errors.New("--tables changes nothing: it needs no --dry-run")
@@ -36,7 +36,7 @@ func (op *Op) Validate() error {
 	return op.Request.Validate()
 }
 
-// Run accepts encryption of a group that serves, or lists what is in the clear.
+// Run accepts encryption of a group that serves, or lists what is unencrypted.
 func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, error) {
 	if op.Tables {
 		return op.tables(ctx, env, c)
@@ -88,7 +88,7 @@ func (op *Op) allowed(g *v1alpha1.MysqlFailoverGroup) error {
 			op.Group, op.Group, op.Namespace)
 	}
 	if g.Annotations[v1alpha1.AnnotationEncryptionAdopt] == Confirmed || g.Status.EncryptionAtRest != nil {
-		return nil // it is only waited for, or over
+		return nil // it only needs waiting, or is over
 	}
 	if meta.IsStatusConditionTrue(g.Status.Conditions, v1alpha1.ConditionPaused) {
 		return cli.Refused("refused: %s is %s, and this replaces pods\n  to go on: kubectl mfg resume %s -n %s", op.Group, request.PausedNow(g), op.Group, op.Namespace)
@@ -148,7 +148,7 @@ func (op *Op) followAdoption(ctx context.Context, env cli.Environment, c Cluster
 	return op.Finish(env, rep)
 }
 
-// unsealedSites adds to the end of the waiting what is to be done about each site that is not sealed.
+// unsealedSites adds to the error of an ended wait what to do about each site that is not sealed.
 func (op *Op) unsealedSites(g *v1alpha1.MysqlFailoverGroup, err error) error {
 	var own *cli.Error
 	if g == nil || !errors.As(err, &own) {
@@ -163,7 +163,7 @@ func (op *Op) unsealedSites(g *v1alpha1.MysqlFailoverGroup, err error) error {
 	return &cli.Error{Code: own.Code, Err: fmt.Errorf("%s\n  to wait on: kubectl mfg adopt %s -n %s", text, op.Group, op.Namespace)}
 }
 
-// adoptionWords say how far each site is.
+// adoptionWords says how far each site is.
 func adoptionWords(g *v1alpha1.MysqlFailoverGroup) string {
 	if g.Status.EncryptionAtRest == nil {
 		if c := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionEncryptionReady); c != nil {
@@ -178,7 +178,7 @@ func adoptionWords(g *v1alpha1.MysqlFailoverGroup) string {
 	return strings.Join(words, "; ")
 }
 
-// Cluster takes requests, and leads into pods.
+// Cluster takes requests, and runs commands in pods.
 type Cluster interface {
 	request.Cluster
 	mysqlclient.Cluster

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// clearTables finds the tables to which files in the clear belong.
+// clearTables finds the tables of unencrypted files.
 type clearTables struct {
 	// byFile and bySystem are tables by the names of their tablespaces: schema/name, the latter as in file names.
 	byFile, bySystem map[string]*PlaintextItem
@@ -17,7 +17,7 @@ type clearTables struct {
 	clear            map[*PlaintextItem]bool
 }
 
-// enginesOnDisk are those whose tables are files that MySQL cannot encrypt.
+// enginesOnDisk are the engines whose tables are files that MySQL cannot encrypt.
 var enginesOnDisk = []string{"MyISAM", "CSV", "ARCHIVE", "MRG_MYISAM"}
 
 func newTables(rows []PlainRow) *clearTables {
@@ -46,19 +46,19 @@ func newTables(rows []PlainRow) *clearTables {
 // searchIndex are the files of a full-text index; they are rebuilt with their table.
 var searchIndex = regexp.MustCompile(`/fts_[0-9a-f]{16}_`)
 
-// take notes a file in the clear; it is false if it belongs to no table.
+// take notes an unencrypted file; it returns false if the file belongs to no table.
 func (t *clearTables) take(row PlainRow) bool {
 	if row.Kind == "system" {
 		item := t.bySystem[row.Name]
 		if item != nil {
-			// The system tablespace itself cannot be encrypted: the table has to leave it.
+			// The system tablespace itself cannot be encrypted: the table must leave it.
 			item.Statement = strings.TrimSuffix(item.Statement, " ENCRYPTION='Y'") + " TABLESPACE=innodb_file_per_table ENCRYPTION='Y'"
 			t.clear[item] = true
 		}
 		return item != nil
 	}
 	item := t.byFile[row.Name]
-	// Of a partitioned table each partition has a file: schema/table#p#partition#sp#subpartition.
+	// Each partition of a partitioned table has a file: schema/table#p#partition#sp#subpartition.
 	for at := 0; item == nil; {
 		next := strings.Index(row.Name[at:], "#p#")
 		if next < 0 {
@@ -74,7 +74,7 @@ func (t *clearTables) take(row PlainRow) bool {
 	return true
 }
 
-// items are the tables in the clear, in their order.
+// items returns the unencrypted tables, in their order.
 func (t *clearTables) items() []PlaintextItem {
 	var out []PlaintextItem
 	for _, item := range t.order {
@@ -85,10 +85,10 @@ func (t *clearTables) items() []PlaintextItem {
 	return out
 }
 
-// quoted is a name in SQL.
+// quoted returns a name as SQL quotes it.
 func quoted(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
-// inFileName is a name as MySQL writes it in file names; empty if it holds letters beyond ASCII, which have codes of their own.
+// inFileName returns a name as MySQL writes it in file names; empty if it holds letters beyond ASCII, which have codes of their own.
 func inFileName(name string) string {
 	var b strings.Builder
 	for _, r := range name {

@@ -15,21 +15,21 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
-// PlaintextReport is what is in the clear on a site, in machine form.
+// PlaintextReport is what is unencrypted on a site, in machine form.
 type PlaintextReport struct {
 	APIVersion string          `json:"apiVersion"`
 	Kind       string          `json:"kind"`
 	Metadata   report.Metadata `json:"metadata"`
-	// Site is where it was read, and where the statements belong: the active site.
+	// Site is where it was read, and where the statements must run: the active site.
 	Site string `json:"site"`
-	// Ready is true once the keyring of every site is sealed. Before, a statement would stop replication to a site that has none.
+	// Ready is true once the keyring of every site is sealed. Before that, a statement would stop replication to a site that has none.
 	Ready bool `json:"ready"`
-	// Bytes is what has to be rewritten, without what is to be looked at first.
+	// Bytes is how much must be rewritten, without the items to look at first.
 	Bytes int64           `json:"bytes"`
 	Items []PlaintextItem `json:"items"`
 }
 
-// PlaintextItem is one thing in the clear.
+// PlaintextItem is one unencrypted thing.
 type PlaintextItem struct {
 	// Kind is Schema, Tablespace, Table or Unknown.
 	Kind   string `json:"kind"`
@@ -38,11 +38,11 @@ type PlaintextItem struct {
 	Bytes  int64  `json:"bytes,omitempty"`
 	// Statement encrypts it; empty if none is known.
 	Statement string `json:"statement,omitempty"`
-	// LookFirst says why the statement is not to be run unseen; empty if it changes nothing but encryption.
+	// LookFirst says why a person should look before running the statement; empty if it changes only encryption.
 	LookFirst string `json:"lookFirst,omitempty"`
 }
 
-// Kinds of what can be in the clear.
+// Kinds of things that can be unencrypted.
 const (
 	plainSchema     = "Schema"
 	plainTablespace = "Tablespace"
@@ -50,11 +50,11 @@ const (
 	PlainUnknown    = "Unknown"
 )
 
-// notOurs are the schemas that MySQL itself keeps; what of them can be encrypted, the operator encrypts.
+// notOurs are MySQL's own schemas; the operator encrypts all of them that can be encrypted.
 const notOurs = "('mysql', 'sys', 'information_schema', 'performance_schema')"
 
-// PlainQueries read what is needed to tell what is in the clear, a JSON object in each line. Names come as people write
-// them; only those in innodb_system are as in file names.
+// PlainQueries read what is needed to find unencrypted data, one JSON object per line. Names are as people write them;
+// only those in innodb_system are as in file names.
 var PlainQueries = []string{
 	"SELECT JSON_OBJECT('kind', 'schema', 'name', SCHEMA_NAME) FROM information_schema.SCHEMATA" +
 		" WHERE DEFAULT_ENCRYPTION = 'NO' AND SCHEMA_NAME NOT IN " + notOurs + " ORDER BY SCHEMA_NAME",
@@ -66,7 +66,7 @@ var PlainQueries = []string{
 	"SELECT JSON_OBJECT('kind', 'system', 'name', NAME) FROM information_schema.INNODB_TABLES WHERE SPACE = 0 AND NAME LIKE '%/%' ORDER BY NAME",
 }
 
-// tables lists what is in the clear on the active site.
+// tables lists what is unencrypted on the active site.
 func (op *Op) tables(ctx context.Context, env cli.Environment, c Cluster) (int, error) {
 	g, err := c.Group(ctx, op.Namespace, op.Group)
 	if err != nil {
@@ -129,7 +129,7 @@ func ReadRows(raw []byte) ([]PlainRow, error) {
 	return rows, nil
 }
 
-// InTheClear puts what was read together: schemas first, because what is rebuilt before its schema is changed needs one more
+// InTheClear combines what was read: schemas first, because a table rebuilt before its schema has changed needs one more
 // privilege; then shared tablespaces, then tables.
 func InTheClear(rows []PlainRow) []PlaintextItem {
 	var schemas, spaces, unknown []PlaintextItem
@@ -152,7 +152,7 @@ func InTheClear(rows []PlainRow) []PlaintextItem {
 	return append(items, unknown...)
 }
 
-// script is what a client of MySQL can run. What is not to be run is a comment.
+// script returns what a MySQL client can run. Statements that need a look first are comments.
 func (r *PlaintextReport) script() string {
 	if len(r.Items) == 0 {
 		return fmt.Sprintf("-- Nothing of users is in the clear on %s.\n", r.Site)
@@ -205,7 +205,7 @@ func (r *PlaintextReport) counts() string {
 	return strings.Join(words, ", ")
 }
 
-// oneLine keeps what is a comment from being anything else: a name may hold a line break.
+// oneLine makes sure that a comment stays one: a name may hold a line break.
 func oneLine(text string) string {
 	return strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(text)
 }

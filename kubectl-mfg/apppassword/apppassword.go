@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package apppassword replaces the password of a group's application: every site lets the account in with two passwords until a person says that all
-// applications have the new one. The operator has no right to do that; the person has, by the password of root.
+// applications have the new one. The operator has no right to do that; the person has it, by the password of root.
 package apppassword
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
-// Op is what both commands have in common.
+// Op is what both commands share.
 type Op struct {
 	request.Request
 	// random makes a password; a test may replace it.
@@ -34,11 +34,11 @@ type Op struct {
 // Rotate is `kubectl mfg app-password rotate`.
 type Rotate struct {
 	Op
-	// Without are sites that are not waited for.
+	// Without are sites that the command does not wait for.
 	Without []string
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Op) Validate() error {
 	if op.DryRun == request.DryRunServer {
 		return errors.New("--dry-run=server is not possible: most of it happens in MySQL; use --dry-run=client")
@@ -47,14 +47,14 @@ func (op *Op) Validate() error {
 }
 
 const (
-	// lookEvery is how often sites are asked that are waited for.
+	// lookEvery is how often the command asks the sites that it waits for.
 	lookEvery = time.Second
-	// stepsMost bounds the steps without a wait; a replacement has three, and begins again where somebody else was faster.
+	// stepsMost bounds the steps without a wait; a replacement has three, and begins again if another writer was faster.
 	stepsMost   = 12
 	passwordMax = 256
 )
 
-// world is what is read anew for each step: the role may move, and others write the Secret.
+// world is what each step reads again: the role may move, and others write the Secret.
 type world struct {
 	op           *Op
 	c            mysqlclient.Cluster
@@ -104,7 +104,7 @@ func (op *Op) secretOf(ctx context.Context, c mysqlclient.Cluster, name string) 
 	return secret, nil
 }
 
-// fits is true of what MySQL takes, and what can be handed on in one line.
+// fits is true for a password that MySQL accepts, and that fits on one line.
 func fits(password string) bool {
 	return len(password) <= passwordMax && !strings.ContainsFunc(password, func(r rune) bool { return r < ' ' || r > '~' })
 }
@@ -113,7 +113,7 @@ func (w *world) user() string     { return w.group.Spec.Application.Account() }
 func (w *world) password() string { return string(w.secret.Data[v1alpha1.ApplicationPassword]) }
 func (w *world) next() string     { return string(w.secret.Data[v1alpha1.ApplicationNextPassword]) }
 
-// server finds the pod of a site; that of the active one for no name.
+// server finds the pod of a site; of the active one if site is empty.
 func (w *world) server(ctx context.Context, site string) (server, error) {
 	find := mysqlclient.Op{Namespace: w.op.Namespace, Group: w.op.Group, Site: site}
 	pod, err := find.Pod(ctx, w.c)
@@ -168,7 +168,7 @@ func (w *world) behind(ctx context.Context, without []string) []string {
 	return out
 }
 
-// write changes the Secret if it is as it was read. False says that somebody else was faster.
+// write changes the Secret if it has not changed since it was read. It returns false if another writer was faster.
 func (w *world) write(ctx context.Context, change func(data map[string][]byte)) (bool, error) {
 	if w.secret.Data == nil {
 		w.secret.Data = map[string][]byte{}
@@ -184,7 +184,7 @@ func (w *world) write(ctx context.Context, change func(data map[string][]byte)) 
 	return true, nil
 }
 
-// publish makes the next password the one that applications read. Lines that a person wrote stay, as long as the old password is not in them.
+// publish makes the next password the one that applications read. Lines that a person wrote stay, if the old password is not in them.
 func (w *world) publish(data map[string][]byte) {
 	text := func(key string) string { return string(data[key]) }
 	uri, jdbc := v1alpha1.ApplicationURIs(w.user(), w.next(), text(v1alpha1.ApplicationHost), text(v1alpha1.ApplicationPort), text(v1alpha1.ApplicationDatabase))
@@ -198,7 +198,7 @@ func (w *world) publish(data map[string][]byte) {
 	delete(data, v1alpha1.ApplicationNextPassword)
 }
 
-// ownLines are keys whose text a person wrote, and which therefore still have the old password.
+// ownLines returns keys whose text a person wrote, and which therefore still have the old password.
 func ownLines(secret *corev1.Secret, old string) []string {
 	var out []string
 	for _, key := range []string{v1alpha1.ApplicationURI, v1alpha1.ApplicationJDBC} {
@@ -266,7 +266,7 @@ func (op *Rotate) plan(w *world, s seen) []screen.Line {
 	}
 }
 
-// replace goes from step to step until the Secret has the new password. It returns the keys of the Secret that it left to the person.
+// replace takes steps until the Secret has the new password. It returns the keys of the Secret that it left to the person.
 func (op *Rotate) replace(ctx context.Context, env cli.Environment, c mysqlclient.Cluster) (own []string, err error) {
 	began, said := env.Now(), ""
 	say := func(words string) {
@@ -309,7 +309,7 @@ func (op *Rotate) replace(ctx context.Context, env cli.Environment, c mysqlclien
 	return nil, errors.New("others change this Secret or this account all the time: nothing was ended; try it again")
 }
 
-// take takes one step. False says that somebody else was faster: what there is to do now is seen at the next look.
+// take takes one step. It returns false if another writer was faster: the next look sees what to do.
 func (op *Rotate) take(ctx context.Context, w *world, next step, say func(string)) (bool, error) {
 	if next == publish {
 		return w.write(ctx, w.publish)
@@ -333,7 +333,7 @@ func (op *Op) make() string {
 	return v1alpha1.PasswordPrefix + rand.Text()
 }
 
-// left says of an error in the middle that nothing was lost by it.
+// left says of an error in the middle that it lost nothing.
 func (op *Op) left(err error) error {
 	var failure *cli.Error
 	if errors.As(err, &failure) {

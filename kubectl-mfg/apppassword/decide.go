@@ -8,8 +8,8 @@ import "fmt"
 type seen struct {
 	// HasNext is true if the Secret has a password under the key next-password.
 	HasNext bool
-	// Exists, Retained and Open are of the active site: whether it has the account, whether that has an older password beside its own, and
-	// whether the site takes changes.
+	// Exists, Retained and Open are about the active site: whether it has the account, whether that has an older password beside its
+	// primary one, and whether the site accepts changes.
 	Exists, Retained, Open bool
 	// Current and Next say whether the active site lets the account in with the Secret's password, and with its next one.
 	Current, Next bool
@@ -17,25 +17,25 @@ type seen struct {
 	Behind []string
 }
 
-// step is what is done next.
+// step is what to do next.
 type step int
 
 const (
 	refuse step = iota
 	// prepare writes a password into the Secret under the key next-password.
 	prepare
-	// introduce gives it to the account, which keeps the one that it has.
+	// introduce gives it to the account, which keeps its present one.
 	introduce
 	// await waits for the other sites.
 	await
 	// publish makes it the Secret's password.
 	publish
-	// discard has the account accept the Secret's password alone.
+	// discard makes the account accept only the Secret's password.
 	discard
 	done
 )
 
-// why says in words why something is refused, and what to do; the words are completed with the command line of the group.
+// why says in words why something is refused, and what to do; the group's command line completes the words.
 type why string
 
 const (
@@ -48,8 +48,8 @@ const (
 
 func (w why) of(group, namespace string) string { return fmt.Sprintf(string(w), group, namespace) }
 
-// rotation says what a replacement does next. It may be asked again after any crash: the password that is to come stands in the Secret before any
-// server has it, so that it is never lost, and no application is told of it before every site lets it in.
+// rotation says what a replacement does next. It may be called again after any crash: the next password is in the Secret before any server has
+// it, so that it is never lost, and no application gets it before every site accepts it.
 func rotation(s seen) (step, why) {
 	switch {
 	case !s.Exists:
@@ -59,10 +59,10 @@ func rotation(s seen) (step, why) {
 	case s.HasNext && s.Next:
 		return publish, ""
 	case s.Retained:
-		// A third password would end the first, with which applications may still log in.
+		// A third password would end the first, which applications may still use.
 		return refuse, whyRetained
 	case !s.Current:
-		// What the account has now would be its older password, and the Secret's would let nobody in.
+		// The account's present password would become its older one, and the Secret's would let no one in.
 		return refuse, whyNotCurrent
 	case !s.Open:
 		return refuse, whyNotOpen
@@ -72,7 +72,7 @@ func rotation(s seen) (step, why) {
 	return introduce, ""
 }
 
-// retirement says what the end of the older password does next. After it the account has the Secret's password and no other.
+// retirement says what the end of the older password does next. After it the account has only the Secret's password.
 func retirement(s seen) (step, why) {
 	switch {
 	case !s.Exists:

@@ -4,7 +4,7 @@ package apppassword
 
 import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 
-// What the commands say of themselves, and how they are used.
+// The commands' help, and their usage.
 const (
 	Help = `Replace the password of the group's application (spec.application) in two steps, so that no login is refused at any moment. First, rotate
 gives the account a second password and puts it into the Secret mysql-GROUP-app. Let your applications load it. Then retire ends

@@ -64,9 +64,9 @@ func (op *Retire) seen(ctx context.Context, c mysqlclient.Cluster) (*world, seen
 	return w, s, a, err
 }
 
-// discard leaves the account the Secret's password alone. That is made its own one first: a Secret that was put back to an earlier state has the older
-// one of the two. A server that remembers passwords refuses what it had before; then it is the account's own one already, or the look afterwards
-// tells, and gives it back.
+// discard leaves the account only the Secret's password. First it makes that the primary one: a Secret that was reset to an earlier state has the
+// older of the two. A server that remembers passwords refuses an earlier one; then it is already the primary one, or the check afterwards reports
+// that the account no longer gets in.
 func (w *world) discard(ctx context.Context) error {
 	own := ownStatements(w.user(), w.password())
 	if _, err := w.active.run(ctx, root, w.rootPassword, own...); err != nil && number(err) != numberReused {

@@ -19,7 +19,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
 )
 
-// Numbers of errors of MySQL.
+// MySQL's error numbers.
 const (
 	numberDenied  = 1045
 	numberLocked  = 3118
@@ -28,9 +28,9 @@ const (
 )
 
 const (
-	// execTimeout bounds one statement in a pod, with the way there.
+	// execTimeout bounds one statement in a pod, including the way there.
 	execTimeout = 30 * time.Second
-	// outputMax bounds what is kept of what a client says.
+	// outputMax bounds how much of a client's output is kept.
 	outputMax = 64 << 10
 )
 
@@ -42,7 +42,7 @@ type server struct {
 
 // failed is an error of the mysql client.
 type failed struct {
-	// number is that of MySQL; 0 if the client gave none.
+	// number is MySQL's error number; 0 if the client gave none.
 	number int
 	said   string
 }
@@ -67,7 +67,7 @@ func (s server) run(ctx context.Context, user, password string, statements ...st
 		said := strings.TrimSpace(escape.Text(errOut.String()))
 		f := &failed{said: "mysql in pod " + s.pod + ": " + said}
 		if m := numberOf.FindStringSubmatch(errOut.String()); m != nil {
-			f.number, _ = strconv.Atoi(m[1]) // digits alone
+			f.number, _ = strconv.Atoi(m[1]) // only digits
 		}
 		return "", f
 	}
@@ -93,7 +93,7 @@ func number(err error) int {
 	return 0
 }
 
-// accepts is true if the account is let in with a password. It is not known if the server says something else than yes or no.
+// accepts is true if a password lets the account in. If the server says neither yes nor no, that is unknown: an error.
 func (s server) accepts(ctx context.Context, user, password string) (bool, error) {
 	_, err := s.run(ctx, user, password, "DO 0")
 	switch number(err) {
@@ -103,7 +103,7 @@ func (s server) accepts(ctx context.Context, user, password string) (bool, error
 	return err == nil, err
 }
 
-// account is what a server knows of it.
+// account is what a server knows of the account.
 type account struct {
 	exists, retained, open bool
 	sessions               int
@@ -141,8 +141,8 @@ func lookStatement(user string) string {
 		" FROM mysql.user WHERE User = " + quote(user) + " AND Host = '%'"
 }
 
-// introduceStatements give the account a password beside the one that it has. A statement before fails unless it has one alone: with two, MySQL would end
-// the older. By the lock no other session of ours comes between.
+// introduceStatements gives the account a password beside its present one. An earlier statement fails unless it has exactly one: with two, MySQL would
+// end the older. The lock keeps out other sessions of ours.
 func introduceStatements(user, password string) []string {
 	free := "GET_LOCK('" + lock + "', 5) = 1 AND (SELECT COUNT(*) FROM mysql.user WHERE User = " + quote(user) + " AND Host = '%' AND NOT (" + attributeRetained + ")) = 1"
 	return []string{
@@ -152,7 +152,7 @@ func introduceStatements(user, password string) []string {
 	}
 }
 
-// ownStatement makes a password the account's own one. The other stays beside it.
+// ownStatements makes a password the account's primary one. The other stays beside it.
 func ownStatements(user, password string) []string {
 	return []string{"SET SESSION sql_mode = ''", "ALTER USER " + quote(user) + "@'%' IDENTIFIED BY " + quote(password)}
 }
@@ -162,7 +162,7 @@ func discardStatement(user string) string {
 	return "ALTER USER " + quote(user) + "@'%' DISCARD OLD PASSWORD"
 }
 
-// quote relies on backslashes being escapes.
+// quote needs a session where backslashes are escapes.
 func quote(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(s) + "'"
 }

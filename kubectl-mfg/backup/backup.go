@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package backup asks for backups, shows, verifies, fetches and deletes them, and makes the age identity that opens them. It works on
-// MysqlBackup objects; what makes backups is the operator. See docs/backups.md.
+// MysqlBackup objects; the operator makes the backups. See docs/backups.md.
 package backup
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
-// Cluster is what the verbs ask of the cluster.
+// Cluster is what the verbs need of the cluster.
 type Cluster interface {
 	request.GroupReader
 	Store
@@ -40,17 +40,17 @@ type Store interface {
 	Backups(ctx context.Context, namespace, group string) ([]v1alpha1.MysqlBackup, error)
 	Backup(ctx context.Context, namespace, name string) (*v1alpha1.MysqlBackup, error)
 	CreateBackup(ctx context.Context, b *v1alpha1.MysqlBackup) (*v1alpha1.MysqlBackup, error)
-	// AnnotateBackup changes annotations of a backup if nobody changed it since it was read.
+	// AnnotateBackup changes annotations of a backup if no one changed it since it was read.
 	AnnotateBackup(ctx context.Context, b *v1alpha1.MysqlBackup, change map[string]string) (*v1alpha1.MysqlBackup, error)
-	// DeleteBackup deletes that backup, and none that has its name by then.
+	// DeleteBackup deletes that backup, and no later one of its name.
 	DeleteBackup(ctx context.Context, b *v1alpha1.MysqlBackup) error
 }
 
-// Common is what the verbs have in common.
+// Common is what the verbs share.
 type Common struct {
 	Namespace string
 	Output    cli.Output
-	// Wait follows what was asked for to its end, for Timeout at most.
+	// Wait follows the request to its end, for Timeout at most.
 	Wait    bool
 	Timeout time.Duration
 
@@ -58,7 +58,7 @@ type Common struct {
 	rep *report.Backup
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Common) Validate() error {
 	if op.Wait && op.Timeout <= 0 {
 		return errors.New("--timeout must be above 0")
@@ -99,9 +99,9 @@ func (op *Common) finish(env cli.Environment, outcome, words string) (int, error
 }
 
 const (
-	// followEvery is how often a backup is looked after.
+	// followEvery is how often a backup is looked at.
 	followEvery = time.Second
-	// untaken is after how long it is said that nobody has taken it up.
+	// untaken is after how long the command says that no operator has taken it up.
 	untaken = 30 * time.Second
 )
 
@@ -112,15 +112,15 @@ type watcher struct {
 	c    Cluster
 	name string
 	tell *progress.Teller
-	// words say how far it is.
+	// words says how far it is.
 	words func(*v1alpha1.MysqlBackup) string
-	// task is what the Job does whose log says more; empty where none does.
+	// task is the task of the Job whose log says more; empty if none does.
 	task string
-	// goesOn is what a wait that ended says.
+	// goesOn is what to say when the wait has ended.
 	goesOn string
 }
 
-// follow reads the backup again and again until done says so. gone is nil where it must not vanish.
+// follow reads the backup again and again until done says so. gone is nil if it must not vanish.
 func (w *watcher) follow(ctx context.Context, done func(*v1alpha1.MysqlBackup) bool) (*v1alpha1.MysqlBackup, error) {
 	defer w.tell.End()
 	end := w.env.Now().Add(w.op.Timeout)
@@ -138,7 +138,7 @@ func (w *watcher) follow(ctx context.Context, done func(*v1alpha1.MysqlBackup) b
 			}
 			w.tell.Tell(w.howFar(ctx, b))
 		}
-		if w.env.Now().After(end) { // an error may pass: the API server may be the very thing that is in trouble
+		if w.env.Now().After(end) { // an error may pass: perhaps just the API server is in trouble
 			why := fmt.Sprintf("no outcome within %s", w.op.Timeout)
 			if err != nil {
 				why += fmt.Sprintf(" (last error: %s)", cli.FirstLine(err))
@@ -179,7 +179,7 @@ func show(namespace, name string) string {
 	return fmt.Sprintf("kubectl mfg backup show %s -n %s", name, namespace)
 }
 
-// phaseWords say how far a backup is.
+// phaseWords says how far a backup is.
 func phaseWords(b *v1alpha1.MysqlBackup) string {
 	at := b.Status
 	words := ""
@@ -242,13 +242,13 @@ func confirm(ctx context.Context, env cli.Environment, question string) error {
 	}
 }
 
-// options say how to draw for people.
+// options says how to draw for people.
 func (op *Common) options(env cli.Environment, color string) screen.Options {
 	width, _ := env.Terminal()
 	return screen.Options{Width: width, Color: cli.Colored(color, env), Wide: op.Output.Format == cli.OutputWide, Now: env.Now()}
 }
 
-// unheard is what is said once nobody took a request up for a while.
+// unheard is the text once no operator has taken up a request for a while.
 func unheard() string {
 	return fmt.Sprintf("not taken up yet: does the operator run, and is it of a version that makes backups? kubectl get pods -n %s -l %s", live.DefaultNamespace, live.Selector)
 }

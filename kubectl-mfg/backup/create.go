@@ -33,12 +33,12 @@ type Create struct {
 // Methods are the values of --method.
 var Methods = []string{string(v1alpha1.BackupLogical), string(v1alpha1.BackupPhysical)}
 
-// nameMost is the longest name of a backup, which the definition of MysqlBackup has too.
+// nameMost is the longest name of a backup, as in the definition of MysqlBackup.
 const nameMost = 56
 
 var nameForm = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Create) Validate() error {
 	switch {
 	case op.Method != "" && !slices.Contains(Methods, op.Method):
@@ -83,7 +83,7 @@ func (op *Create) Run(ctx context.Context, env cli.Environment, c Cluster) (int,
 	return op.follow(ctx, env, c, made)
 }
 
-// profile is the one that is meant. What the operator would refuse is refused before anything is asked for.
+// profile returns the profile to use. It refuses what the operator would refuse, before any request.
 func (op *Create) profile(g *v1alpha1.MysqlFailoverGroup) (*v1alpha1.BackupProfile, error) {
 	var all []v1alpha1.BackupProfile
 	if g.Spec.Backup != nil {
@@ -106,7 +106,7 @@ func (op *Create) profile(g *v1alpha1.MysqlFailoverGroup) (*v1alpha1.BackupProfi
 	}
 }
 
-// allowed refuses a copy of an encrypted group that everybody could open: its keyring travels in it.
+// allowed refuses a copy of an encrypted group that anyone could open: its keyring travels in it.
 func (op *Create) allowed(g *v1alpha1.MysqlFailoverGroup, p *v1alpha1.BackupProfile) error {
 	method := v1alpha1.BackupMethod(cmp.Or(op.Method, string(p.Method)))
 	encrypted := g.Spec.EncryptionAtRest != nil && g.Spec.EncryptionAtRest.Enabled
@@ -119,7 +119,7 @@ func (op *Create) allowed(g *v1alpha1.MysqlFailoverGroup, p *v1alpha1.BackupProf
 	return nil
 }
 
-// onDemand is a name for a backup that a person asks for: to the second, so that two of a minute are two.
+// onDemand returns a name for a backup that a person asks for: to the second, so that two within a minute have two names.
 func onDemand(group, profile string, now time.Time) string {
 	when := "-" + now.UTC().Format("20060102-150405")
 	head := group + "-" + profile
@@ -150,7 +150,7 @@ func (op *Create) follow(ctx context.Context, env cli.Environment, c Cluster, ma
 	return op.finish(env, cli.OutcomeDone, op.completed(env, began))
 }
 
-// completed says what there is now, and what to do with it.
+// completed says what exists now, and what to do with it.
 func (op *Create) completed(env cli.Environment, began time.Time) string {
 	r := *op.rep
 	took := env.Now().Sub(began)
@@ -167,16 +167,16 @@ func (op *Create) completed(env cli.Environment, began time.Time) string {
 	return words
 }
 
-// failed is the reason with the way out.
+// failed returns the reason with the way out.
 func failed(b *v1alpha1.MysqlBackup) error {
 	message := cmp.Or(b.Status.Message, "the operator does not say why")
 	return &cli.Error{Code: cli.ExitRefused, Reason: b.Status.Reason,
 		Err: fmt.Errorf("backup %s failed (%s): %s\n  %s", b.Name, cmp.Or(b.Status.Reason, v1alpha1.ReasonBackupFailed), message, wayOut(b))}
 }
 
-// wayOut is what to do about a backup that failed. The message says what is particular to it.
+// wayOut says what to do about a failed backup. The message has the particulars.
 func wayOut(b *v1alpha1.MysqlBackup) string {
-	switch b.Status.Reason { //nolint:exhaustive // the others have one way out
+	switch b.Status.Reason { //nolint:exhaustive // the others share one way out
 	case v1alpha1.ReasonBackupProfileMissing:
 		return fmt.Sprintf("see which profiles there are: kubectl get mysqlfailovergroup %s -n %s -o jsonpath='{.spec.backup.profiles[*].name}'", b.Spec.Group, b.Namespace)
 	case v1alpha1.ReasonNoBackupSource, v1alpha1.ReasonBackupTooLate:

@@ -21,7 +21,7 @@ type Delete struct {
 	Common
 	Group string
 	Name  string
-	// KeepArtifact leaves what is in the storage, and removes the object alone.
+	// KeepArtifact leaves the stored data, and removes only the object.
 	KeepArtifact bool
 	Yes          bool
 }
@@ -61,7 +61,7 @@ func (op *Delete) Run(ctx context.Context, env cli.Environment, c Cluster) (int,
 	return op.follow(ctx, env, c, b)
 }
 
-// plan says what goes, and what is left then.
+// plan says what goes, and what is then left.
 func (op *Delete) plan(all report.BackupList) []screen.Line {
 	r := *op.rep
 	what := "the artifact goes for good: " + cli.OrDash(r.Location)
@@ -98,7 +98,7 @@ func sizeWords(r report.Backup) string {
 	return r.Size
 }
 
-// keep says first that the artifact stays; only then is anything deleted.
+// keep first marks that the artifact stays; only then does it delete anything.
 func (op *Delete) keep(ctx context.Context, env cli.Environment, c Cluster, b *v1alpha1.MysqlBackup) (*v1alpha1.MysqlBackup, error) {
 	uid := b.UID
 	for try := 1; ; try++ {

@@ -29,8 +29,8 @@ type Fetcher interface {
 	Exec(ctx context.Context, e pods.Execution) error
 }
 
-// Download is `kubectl mfg backup download`. The storage is read by a pod: it reaches what this machine may not, volumes among them, and
-// the libraries of object storage stay out of the plugin.
+// Download is `kubectl mfg backup download`. A pod reads the storage: it reaches what this machine may not, such as volumes, and the
+// libraries of object storage stay out of the plugin.
 type Download struct {
 	Common
 	Group string
@@ -44,7 +44,7 @@ type Download struct {
 	OperatorNamespace string
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Download) Validate() error {
 	switch {
 	case op.File == "":
@@ -115,7 +115,7 @@ func (op *Download) allowed(ctx context.Context, c Cluster, b *v1alpha1.MysqlBac
 	return v1alpha1.BackupStorage{}, cli.Refused("refused: group %s has no profile %s any more, so nothing says how its storage is reached\n  docs/backups.md says how what is in a bucket is read without mfg", b.Spec.Group, b.Spec.Profile)
 }
 
-// identities never leave this machine: what is fetched is opened here.
+// identities never leave this machine: the backup is opened here.
 func (op *Download) identities() ([]age.Identity, error) {
 	if op.Identity == "" {
 		return nil, nil
@@ -135,7 +135,7 @@ func (op *Download) identities() ([]age.Identity, error) {
 // destination is where the tar goes.
 type destination struct {
 	w io.Writer
-	// end keeps it, or removes what there is of one that failed.
+	// end keeps the tar, or removes the rest of a failed one.
 	end func(failed error) error
 }
 
@@ -157,7 +157,7 @@ func (op *Download) open(env cli.Environment) (destination, error) {
 	}}, nil
 }
 
-// run has the pod send the backup, and takes it apart on the way.
+// run makes the pod send the backup, and takes it apart on the way.
 func (f *fetch) run(ctx context.Context, c Fetcher) (int64, error) {
 	pod := f.pod(c)
 	name, err := pod.Begin(ctx)
@@ -180,7 +180,7 @@ func (f *fetch) run(ctx context.Context, c Fetcher) (int64, error) {
 	failed := <-sent
 	var exit utilexec.CodeExitError
 	switch {
-	case err == nil: // all of it was there, whatever became of the connection after that
+	case err == nil: // it was complete, whatever happened to the connection after that
 		return n, nil
 	case errors.As(failed, &exit), failed != nil && errors.Is(err, failed):
 		return n, f.explain(failed, said.String())
@@ -220,7 +220,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is the last line, without what a terminal would obey.
+// String returns the last line, without what a terminal would obey.
 func (t *tail) String() string {
 	lines := strings.Split(strings.TrimSpace(t.buf.String()), "\n")
 	return strings.Map(func(r rune) rune {

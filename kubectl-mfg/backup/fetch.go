@@ -23,7 +23,7 @@ type fetch struct {
 	out     io.Writer
 }
 
-// pod is the one that sends it.
+// pod returns the pod that sends it.
 func (f *fetch) pod(c Cluster) *reader.Pod {
 	return &reader.Pod{
 		Kube: c.Kube(), Namespace: f.backup.Namespace, Group: f.backup.Spec.Group, Task: "download", Name: f.backup.Name, Labels: map[string]string{v1alpha1.LabelBackup: f.backup.Name},
@@ -31,5 +31,5 @@ func (f *fetch) pod(c Cluster) *reader.Pod {
 	}
 }
 
-// errNotAsSaid: what came is not what the manifest says.
+// errNotAsSaid: the received data is not what the manifest says.
 var errNotAsSaid = errors.New("what came is not what its manifest says: it was damaged on the way or in the storage, or tampered with")

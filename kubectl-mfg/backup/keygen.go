@@ -17,7 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 )
 
-// Keygen is `kubectl mfg backup keygen`. It asks no cluster anything.
+// Keygen is `kubectl mfg backup keygen`. It needs no cluster.
 type Keygen struct {
 	Namespace string
 	// File is where the identity goes; it must not exist.
@@ -26,10 +26,10 @@ type Keygen struct {
 	Secret string
 }
 
-// DefaultIdentityFile is where the identity goes if nothing else is said.
+// DefaultIdentityFile is where the identity goes by default.
 const DefaultIdentityFile = "mfg-backup-identity.txt"
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Keygen) Validate() error {
 	switch {
 	case op.File == "" || op.File == "-":
@@ -65,7 +65,7 @@ func (op *Keygen) Run(_ context.Context, env cli.Environment) (int, error) {
 	return cli.ExitHealthy, nil
 }
 
-// writeNew writes a file that nobody else can read. One that is there is left alone: it may be the only key to every backup.
+// writeNew writes a file that no other user can read. It leaves an existing one alone: it may be the only key to every backup.
 func writeNew(name, content string) error {
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	switch {
@@ -81,7 +81,7 @@ func writeNew(name, content string) error {
 	return nil
 }
 
-// manifest is the Secret with the identity.
+// manifest returns the Secret with the identity.
 func (op *Keygen) manifest(content string) (string, error) {
 	meta := map[string]any{"name": op.Secret}
 	if op.Namespace != "" {
@@ -96,7 +96,7 @@ func (op *Keygen) manifest(content string) (string, error) {
 	return string(raw), nil
 }
 
-// teach says how both are put to use.
+// teach says how to use both.
 func (op *Keygen) teach(recipient, secret string) string {
 	return fmt.Sprintf(`
 The recipient is public. It goes into the profile, and what makes backups has nothing else:

@@ -22,7 +22,7 @@ type List struct {
 	Color string
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *List) Validate() error { return validColor(op.Color) }
 
 func validColor(color string) error {
@@ -40,7 +40,7 @@ func (op *List) Run(ctx context.Context, env cli.Environment, c Cluster) (int, e
 	}
 	if len(all) == 0 && op.Group != "" {
 		if _, err := c.Group(ctx, op.Namespace, op.Group); err != nil {
-			return cli.ExitError, err // a name that was mistyped has no backups either
+			return cli.ExitError, err // a mistyped name has no backups either
 		}
 	}
 	list := report.NewBackupList(all)
@@ -64,7 +64,7 @@ func (op *List) Run(ctx context.Context, env cli.Environment, c Cluster) (int, e
 	return code, nil
 }
 
-// nothing: the objects are gone with a namespace, and what is in the bucket is not.
+// nothing says that there are none: the objects go with a namespace, but the bucket's contents stay.
 func (op *List) nothing() string {
 	if op.Group == "" {
 		return fmt.Sprintf("No backups found in namespace %s. What is in a bucket is there all the same: see docs/disaster.md.", op.Namespace)
@@ -75,13 +75,13 @@ func (op *List) nothing() string {
 // Show is `kubectl mfg backup show`.
 type Show struct {
 	Common
-	// Group is empty where the backup alone was named.
+	// Group is empty if only the backup was named.
 	Group string
 	Name  string
 	Color string
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Show) Validate() error { return validColor(op.Color) }
 
 // Run shows one backup.

@@ -23,11 +23,11 @@ const manifestName = "manifest.json"
 const (
 	manifestMax = 8 << 20
 	partsMax    = 16
-	// windowMax is what the decoder of zstd may take; backups are written with an eighth of it.
+	// windowMax is the window that the zstd decoder may use; backups are written with an eighth of it.
 	windowMax = 64 << 20
 )
 
-// manifest is what is needed of that of a backup; internal/bucket has all of it.
+// manifest is the needed part of a backup's manifest; internal/bucket has all of it.
 type manifest struct {
 	Name      string `json:"name"`
 	Encrypted bool   `json:"encrypted"`
@@ -45,7 +45,7 @@ type object struct {
 }
 
 // take reads the tar of the pod, checks every object against the manifest, and writes a tar: as it is, or opened. It returns how many bytes
-// of the backup were written. Only without an error all of it was there.
+// of the backup it wrote. The backup is complete only if there is no error.
 func (f *fetch) take(from io.Reader) (int64, error) {
 	in, out := tar.NewReader(from), tar.NewWriter(f.out)
 	head, err := in.Next()
@@ -126,7 +126,7 @@ func write(out *tar.Writer, name string, size int64, content io.Reader) error {
 	return nil
 }
 
-// objects are the objects of a part, one behind the other, each checked at its end.
+// objects reads the objects of a part, one after the other, and checks each at its end.
 type objects struct {
 	in   *tar.Reader
 	left []object
@@ -187,7 +187,7 @@ func (o *objects) check() error {
 	return nil
 }
 
-// ended reads what is left, so that the digest of the last object is compared too. There must be nothing that the envelope did not hold.
+// ended reads what is left, so that the digest of the last object is compared too. Nothing may be left outside the envelope.
 func (o *objects) ended() error {
 	n, err := io.Copy(io.Discard, o)
 	if n > 0 {
@@ -196,7 +196,7 @@ func (o *objects) ended() error {
 	return err
 }
 
-// each calls do with every object, which must read all of it.
+// each calls do with every object; do must read all of it.
 func (o *objects) each(do func(object) error) error {
 	for len(o.left) > 0 {
 		if err := o.next(); err != nil {

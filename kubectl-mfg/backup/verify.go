@@ -26,7 +26,7 @@ type Verify struct {
 	Profile string
 }
 
-// annotateTries is how often a backup is annotated anew when somebody else changed it just then: the operator writes its status.
+// annotateTries is how often an annotation is tried again after another writer changed the backup: the operator writes its status.
 const annotateTries = 8
 
 // Run asks for the verification, and follows it.
@@ -50,7 +50,7 @@ func (op *Verify) Run(ctx context.Context, env cli.Environment, c Cluster) (int,
 	return op.follow(ctx, env, c, b, before)
 }
 
-// backup is the one that is meant.
+// backup returns the backup to verify.
 func (op *Verify) backup(ctx context.Context, c Cluster) (*v1alpha1.MysqlBackup, error) {
 	if op.Name != "" {
 		return named(ctx, c, op.Namespace, op.Group, op.Name)
@@ -92,7 +92,7 @@ func (op *Verify) allowed(ctx context.Context, c Cluster, b *v1alpha1.MysqlBacku
 	return cli.Refused("refused: backup %s is encrypted, and its profile %s names no identity that opens it\n  set encryption.identitySecretName there; kubectl mfg backup keygen --help says how the Secret is made", b.Name, b.Spec.Profile)
 }
 
-// ask sets the annotation. One that stands is joined.
+// ask sets the annotation. If there is one already, it joins that.
 func (op *Verify) ask(ctx context.Context, env cli.Environment, c Cluster, b *v1alpha1.MysqlBackup) (*v1alpha1.MysqlBackup, error) {
 	for try := 1; ; try++ {
 		if _, stands := b.Annotations[v1alpha1.AnnotationVerifyBackup]; stands {
@@ -142,7 +142,7 @@ func (op *Verify) follow(ctx context.Context, env cli.Environment, c Cluster, as
 	return op.finish(env, cli.OutcomeDone, words)
 }
 
-// newer is true if there is an outcome that was not there before.
+// newer is true if there is a new outcome.
 func newer(now, before *v1alpha1.BackupVerified) bool {
 	switch {
 	case now == nil:

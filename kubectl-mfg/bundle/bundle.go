@@ -34,7 +34,7 @@ type Options struct {
 	// Lines is how many lines of each log are taken, from its end.
 	Lines int64
 	Now   time.Time
-	// Extra are files that the caller has made: the operator's answer, its own version.
+	// Extra are files that the caller made: the operator's answer, its own version.
 	Extra map[string][]byte
 }
 
@@ -79,10 +79,10 @@ variables with such names. Names of sites, nodes, namespaces and addresses, and 
 before you give it away.
 `
 
-// Names are the files, sorted.
+// Names returns the names of the files, sorted.
 func (b *Bundle) Names() []string { return slices.Sorted(maps.Keys(b.files)) }
 
-// Root is the folder that holds them.
+// Root returns the folder that holds them.
 func (b *Bundle) Root() string { return b.root }
 
 func (b *Bundle) add(name string, content any) {
@@ -98,7 +98,7 @@ func (b *Bundle) missing(what string, err error) {
 	b.Missing = append(b.Missing, fmt.Sprintf("%s: %v", what, err))
 }
 
-// pods takes pods and their logs, also of the run before the last restart.
+// pods collects pods and their logs, also from before the last restart.
 func (b *Bundle) pods(ctx context.Context, o Options, namespace, selector string) {
 	list, err := o.Kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
@@ -144,10 +144,10 @@ func (b *Bundle) log(ctx context.Context, o Options, pod corev1.Pod, container s
 	b.files[name] = []byte(Redact(string(text)))
 }
 
-// noLog is how a kubelet begins what it says, with status 200, instead of the log of a container that it does not keep any more.
+// noLog is how a kubelet's answer begins, with status 200, if it no longer has the log of a container.
 const noLog = "unable to retrieve container logs for "
 
-// objects takes what belongs to the group in its namespace.
+// objects collects what belongs to the group in its namespace.
 func (b *Bundle) objects(ctx context.Context, o Options, selector string) {
 	ns, list := o.Group.Namespace, metav1.ListOptions{LabelSelector: selector}
 	core := o.Kube.CoreV1()
@@ -170,7 +170,7 @@ func (b *Bundle) objects(ctx context.Context, o Options, selector string) {
 	keep(b, "events.yaml", func() (runtime.Object, error) { return core.Events(ns).List(ctx, metav1.ListOptions{}) })
 }
 
-// clusterObjects takes the operator's own objects, and the nodes.
+// clusterObjects collects the operator's own objects, and the nodes.
 func (b *Bundle) clusterObjects(ctx context.Context, o Options) {
 	keep(b, "operator/deployments.yaml", func() (runtime.Object, error) {
 		return o.Kube.AppsV1().Deployments(o.OperatorNamespace).List(ctx, metav1.ListOptions{LabelSelector: o.OperatorSelector})
@@ -196,7 +196,7 @@ func keep(b *Bundle, name string, read func() (runtime.Object, error)) {
 	b.add(name, list)
 }
 
-// Write writes a tar.gz in which everything lies in one folder.
+// Write writes a tar.gz with everything in one folder.
 func (b *Bundle) Write(w io.Writer) error {
 	packed := gzip.NewWriter(w)
 	archive := tar.NewWriter(packed)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bundle collects what somebody needs to help with a group, without anything that is secret. It never asks for a
-// Secret; what is secret and stands elsewhere all the same is taken out of every byte that is written.
+// Package bundle collects what a helper needs to know about a group, without anything secret. It never asks for a
+// Secret, and it removes secrets that appear elsewhere from all that it writes.
 package bundle
 
 import (
@@ -15,20 +15,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// redacted stands where something was taken out.
+// redacted replaces what was removed.
 const redacted = "REDACTED"
 
-// quoted is a value in quotes: as it was said, or as YAML and JSON have it within a text that they quote themselves.
+// quoted is a value in quotes: plain, or as YAML and JSON have it inside a text that they quote themselves.
 const quoted = `\\+".*?\\+"|"(?:[^"\\]|\\.)*"|''(?:\\+''|''''|[^'\\\n]|\\[^'])+''|'(?:[^'\\]|''|\\+.)*'`
 
-// secrets are the forms in which secrets appear in text. Each keeps what names it and takes the value.
+// secrets are the forms in which secrets appear in text. Each keeps the name and removes the value.
 var secrets = []struct {
 	form    *regexp.Regexp
 	instead string
 }{
 	// PEM blocks of keys, as they are and escaped into one line.
 	{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----`), redacted},
-	// JSON web tokens: service accounts, and statements, which only look like them.
+	// JSON web tokens: those of service accounts, and statements, which only look like them.
 	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`), redacted},
 	{regexp.MustCompile(`(?i)(bearer\s+)[A-Za-z0-9._~+/=-]{8,}`), "${1}" + redacted},
 	// SQL: IDENTIFIED BY 'x', IDENTIFIED WITH p AS 'x', SOURCE_PASSWORD='x'.
@@ -40,11 +40,11 @@ var secrets = []struct {
 	{regexp.MustCompile(`(?i)(["']?[a-z0-9_.-]*(?:password|passwd|mysql_pwd|secret_?key|secret_?access_?key|private_?key|token|credential)s?[\\"']*\s*[:=]\s*)(` + quoted + `|[^\s,;}"']+)`), "${1}" + redacted},
 }
 
-// harmless are words that the last form would take although they are no secrets: names of files and Secrets, and what
+// harmless are words that the last form would remove although they are no secrets: names of files and Secrets, and what
 // Kubernetes says about tokens.
 var harmless = regexp.MustCompile(`(?i)^["']?[a-z0-9_.-]*(?:secret_?name|password_?file|token_?file|private_?key_?file|automountserviceaccounttoken)[\\"']*\s*[:=]`)
 
-// Redact takes secrets out of text.
+// Redact removes secrets from text.
 func Redact(text string) string {
 	for _, s := range secrets {
 		text = s.form.ReplaceAllStringFunc(text, func(found string) string {
@@ -60,7 +60,7 @@ func Redact(text string) string {
 // secretName tells by the name of a variable that its value is secret.
 var secretName = regexp.MustCompile(`(?i)password|passwd|pwd|secret|token|private|credential|key`)
 
-// plainPod is a pod without what may be secret in it: values of variables that sound like it, and annotations of others.
+// plainPod returns a pod without what may be secret: values of variables whose names sound secret, and annotations of others.
 func plainPod(pod corev1.Pod) corev1.Pod {
 	pod = *pod.DeepCopy()
 	pod.ObjectMeta = plainMeta(pod.ObjectMeta)
@@ -68,7 +68,7 @@ func plainPod(pod corev1.Pod) corev1.Pod {
 	return pod
 }
 
-// hideVariables takes values of variables that sound secret out of a pod, or of what pods are made from.
+// hideVariables removes values of variables that sound secret from a pod, or from what pods are made from.
 func hideVariables(spec corev1.PodSpec) {
 	hide := func(env []corev1.EnvVar) {
 		for i, v := range env {
@@ -105,7 +105,7 @@ func plainList(list runtime.Object) error {
 	})
 }
 
-// plainMeta drops what is long and says nothing, and the copy of the object as it was applied: it may hold anything.
+// plainMeta drops what is long but says nothing, and the copy of the object as it was applied: it may hold anything.
 func plainMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
 	m = *m.DeepCopy()
 	m.ManagedFields = nil

@@ -28,7 +28,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 )
 
-// Cluster is what leads into a cache pod.
+// Cluster is the way into a cache pod.
 type Cluster interface {
 	Group(ctx context.Context, namespace, name string) (*v1alpha1.MysqlFailoverGroup, error)
 	// Exec runs a command in a container.
@@ -40,7 +40,7 @@ type Cluster interface {
 type Client struct {
 	Namespace string
 	Group     string
-	// Site is whose cache is asked; empty for the master.
+	// Site is the site of the cache; empty for the master.
 	Site string
 	Args []string
 }
@@ -49,8 +49,8 @@ type Client struct {
 func (op *Client) Validate() error { return nil }
 
 // startClient runs the client that the image has. The command line of an exec is in the audit log of the API server and in the list of
-// processes of the node, and an environment is readable in /proc: the password is in neither. --askpass has the client itself
-// ask for it, and it is typed into that.
+// processes of the node, and an environment is readable in /proc: the password is in neither. With --askpass the client itself asks
+// for it, and the typist types it.
 const startClient = `for c in valkey-cli redis-cli; do command -v "$c" >/dev/null 2>&1 && exec "$c" --askpass "$@"; done; exit 127`
 
 // Run runs the client, on the terminal or with what stdin holds.
@@ -70,7 +70,7 @@ func (op *Client) Run(ctx context.Context, env cli.Environment, c Cluster) (int,
 	e := pods.Execution{Namespace: op.Namespace, Pod: pod.Name, Container: containerOf(pod), Out: escape.Raw(env.Out), ErrOut: escape.Raw(env.ErrOut)}
 	e.Command = append([]string{"sh", "-c", startClient, "sh"}, op.arguments(g)...)
 	switch {
-	case len(op.Args) > 0: // one command reads nothing else
+	case len(op.Args) > 0: // a single command reads nothing else
 		e.In = strings.NewReader(password + "\n")
 		err = c.Exec(ctx, e)
 	case !env.Interactive():
@@ -83,8 +83,8 @@ func (op *Client) Run(ctx context.Context, env cli.Environment, c Cluster) (int,
 	return op.outcome(g, err)
 }
 
-// arguments are those of the client. The connection stays in the pod, so that the name in the certificate, and whether it is still valid,
-// prove nothing; a cache whose certificate has run out is one that somebody wants to look at.
+// arguments returns the client's. The connection stays in the pod, so the name in the certificate and its validity prove nothing; and
+// people want to look at a cache whose certificate has run out.
 func (op *Client) arguments(g *v1alpha1.MysqlFailoverGroup) []string {
 	args := []string{"-h", "127.0.0.1", "-p", strconv.Itoa(v1alpha1.CachePort)}
 	if c := report.CacheOf(g, "", nil); c != nil && c.TLS {
@@ -121,7 +121,7 @@ func (op *Client) pod(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailoverG
 	return corev1.Pod{}, fmt.Errorf("the cache of %s has no pod that runs\n  see why: kubectl describe pods -n %s -l %s", site, op.Namespace, selector)
 }
 
-// containerOf is the engine's container, also where something else put others beside it.
+// containerOf returns the engine's container, even if something else put others beside it.
 func containerOf(pod corev1.Pod) string {
 	for _, c := range pod.Spec.Containers {
 		if c.Name == v1alpha1.NameCache {
@@ -131,7 +131,7 @@ func containerOf(pod corev1.Pod) string {
 	return pod.Spec.Containers[0].Name
 }
 
-// password reads the Secret with the caller's own rights: the operator's, which holds what the pods have by now, also while a new one in the
+// password reads the operator's Secret with the caller's own rights: it holds what the pods have now, even while a new password in the
 // Secret of spec.cache.auth cannot be used.
 func (op *Client) password(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailoverGroup) (string, error) {
 	name := v1alpha1.CacheAuthSecret(g.Name)
@@ -146,7 +146,7 @@ func (op *Client) password(ctx context.Context, c Cluster, g *v1alpha1.MysqlFail
 	return string(password), nil
 }
 
-// interactive hands the terminal over.
+// interactive hands over the terminal.
 func interactive(ctx context.Context, env cli.Environment, c Cluster, e pods.Execution, password string) error {
 	t := newTypist(env.In, escape.Raw(env.Out), password)
 	defer t.giveUp()
@@ -169,7 +169,7 @@ type terminalSize struct {
 	told bool
 }
 
-// Next is the size, then nothing.
+// Next returns the size once, then nil.
 func (t *terminalSize) Next() *remotecommand.TerminalSize {
 	width, height, err := term.GetSize(t.fd)
 	if t.told || err != nil {

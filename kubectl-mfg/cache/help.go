@@ -4,7 +4,7 @@ package cache
 
 import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 
-// What the commands say of themselves, and how they are used.
+// The commands' help, and their usage.
 const (
 	Help = `Show the cache store of a group, move its master, or open a client in it. The cache holds sessions and cached data beside
 MySQL, on the active site. It may lose keys, and never delays a failover of MySQL.

@@ -20,7 +20,7 @@ type Promote struct {
 	To string
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Promote) Validate() error {
 	if op.To == "" {
 		return errors.New("--to is missing: name the site whose cache is to become the master")
@@ -69,8 +69,8 @@ func (op *Promote) look() string {
 	return fmt.Sprintf("kubectl mfg cache status %s -n %s", op.Group, op.Namespace)
 }
 
-// allowed refuses what cannot be asked, and what would take another order's place. The same one is joined. Whether the cache is fit
-// to take over only the operator knows.
+// allowed refuses what cannot be asked, and what would replace another order. It joins an equal one. Only the operator knows
+// whether the cache is fit to take over.
 func (op *Promote) allowed(g *v1alpha1.MysqlFailoverGroup) error {
 	if !isOn(g) {
 		return off(op.Group)
@@ -104,7 +104,7 @@ func (op *Promote) plan(r report.MysqlFailoverGroupReport) []screen.Line {
 	return plan
 }
 
-// sessions says what becomes of them, as far as the status tells; the operator asks the caches themselves.
+// sessions says what happens to them, as far as the status tells; the operator asks the caches themselves.
 func (op *Promote) sessions(c *report.Cache) string {
 	s, _ := c.Site(op.To)
 	old, _ := c.Site(c.MasterSite)
@@ -146,7 +146,7 @@ func (op *Promote) follow(ctx context.Context, env cli.Environment, c request.Cl
 	return nil
 }
 
-// moveWords say how far the move is.
+// moveWords says how far the move is.
 func moveWords(g *v1alpha1.MysqlFailoverGroup) string {
 	if at := g.Status.Cache; at != nil && at.Transition != nil {
 		return fmt.Sprintf("moving from %s to %s", cli.OrDash(at.Transition.From), at.Transition.To)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cache shows the cache store of a group, has its master moved, and opens a client in one of its pods.
+// Package cache shows the cache store of a group, requests a move of its master, and opens a client in one of its pods.
 package cache
 
 import (
@@ -26,7 +26,7 @@ type Status struct {
 	Output            cli.Output
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Status) Validate() error {
 	if !slices.Contains(cli.Colors, op.Color) {
 		return fmt.Errorf("--color must be one of %s", strings.Join(cli.Colors, ", "))
@@ -34,7 +34,7 @@ func (op *Status) Validate() error {
 	return nil
 }
 
-// Run looks and shows it. Who would take over is asked of the operator; all else stands in the custom resource.
+// Run looks and shows it. The operator tells which site would take over; the custom resource has the rest.
 func (op *Status) Run(ctx context.Context, env cli.Environment, c request.Cluster) (int, error) {
 	g, err := c.Group(ctx, op.Namespace, op.Group)
 	if err != nil {

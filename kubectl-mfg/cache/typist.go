@@ -10,33 +10,33 @@ import (
 )
 
 const (
-	// askedFor ends the question of the client for the password.
+	// askedFor is the end of the client's question for the password.
 	askedFor = "password: "
-	// mostAsked is how much a client may say before it asks for the password, in bytes, and askWithin how long it may take. One that
-	// goes beyond does not ask: the person sees what it says, and types.
+	// mostAsked is how much a client may say before it asks for the password, in bytes, and askWithin how long it may take. A client
+	// that goes beyond either does not ask: the person sees what it says, and types.
 	mostAsked = 8 << 10
 	askWithin = 10 * time.Second
-	// whereIs asks a terminal where its cursor is. The client finds out so how wide a terminal is of which it was not told the
-	// size yet: at the left edge first, then at the right one.
+	// whereIs asks a terminal where its cursor is. That is how the client finds the width of a terminal without a known size:
+	// at the left edge first, then at the right one.
 	whereIs = "\x1b[6n"
 )
 
 // edges are the answers to whereIs, of a terminal with 80 columns.
 var edges = []string{"\x1b[1;1R", "\x1b[1;80R"}
 
-// typist is the keyboard of a client that asks for a password: it types that once the client has asked, by when the terminal does not
-// echo any more, and hands over the person's keys after it. What the client shows of the typing is kept off the screen.
+// typist is the keyboard of a client that asks for a password: it types that once the client has asked, when the terminal no longer
+// echoes, and then passes on the person's keys. The screen does not show what the client shows of the typing.
 type typist struct {
 	in       io.Reader
 	out      io.Writer
 	password string
-	// typed is what is typed for the person; closed once the person types.
+	// typed is what the typist types for the person; closed once the person types.
 	typed chan string
 	rest  string
 	timer *time.Timer
 
 	mu       sync.Mutex
-	heard    []byte // what the client said and nobody saw
+	heard    []byte // what the client said but the screen did not show
 	hidden   bool   // what it says is kept off the screen
 	answered int    // of edges
 	asked    bool
@@ -49,7 +49,7 @@ func newTypist(in io.Reader, out io.Writer, password string) *typist {
 	return t
 }
 
-// Read is what is typed: by the typist first, then by the person.
+// Read returns what is typed: by the typist first, then by the person.
 func (t *typist) Read(p []byte) (int, error) {
 	if t.rest == "" {
 		t.rest = <-t.typed // "" once it is closed
@@ -62,8 +62,8 @@ func (t *typist) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Write is what the client shows. The question and the line on which it is answered are kept back, and what comes after them is shown;
-// all of it, if the client says something else instead.
+// Write takes what the client shows. It holds back the question and the line of its answer, and shows what comes after them; if the
+// client says something else instead, it shows all of it.
 func (t *typist) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -111,7 +111,7 @@ func (t *typist) handOver() {
 	}
 }
 
-// show ends the keeping back.
+// show stops holding back.
 func (t *typist) show() error {
 	t.handOver()
 	t.hidden = false
@@ -120,7 +120,7 @@ func (t *typist) show() error {
 	return err
 }
 
-// giveUp shows what was kept back of a client that does not ask, or has ended: it says why.
+// giveUp shows what was held back of a client that does not ask, or has ended: it says why.
 func (t *typist) giveUp() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

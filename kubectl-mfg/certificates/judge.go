@@ -18,7 +18,7 @@ import (
 const (
 	// notice is how long before its end a certificate should have been renewed, at most; shorter-lived ones have a sixth of their time.
 	notice = 14 * 24 * time.Hour
-	// overdue is how long after its time a renewal of the operator's is late.
+	// overdue is how long after its time the operator's renewal counts as late.
 	overdue = 24 * time.Hour
 )
 
@@ -26,7 +26,7 @@ const (
 type judging struct {
 	Facts
 	rep Report
-	// authorities are those of ca.crt, server is the certificate of the Secret with what is between; nil if there is none.
+	// authorities are those of ca.crt, server is the certificate of the Secret with those in between; nil if there is none.
 	authorities, server []*x509.Certificate
 }
 
@@ -62,7 +62,7 @@ func (j *judging) found(check string, level Level, remedy, format string, args .
 	j.rep.Findings = append(j.rep.Findings, Finding{Check: check, Level: level, Message: fmt.Sprintf(format, args...), Remedy: remedy})
 }
 
-// renew is what to do about a certificate of the Secret.
+// renew says what to do about a certificate of the Secret.
 func (j *judging) renew() string {
 	switch j.rep.MadeBy {
 	case "Operator":
@@ -101,14 +101,14 @@ func (j *judging) secret() {
 		j.authority(c, signer)
 	}
 	if above != nil && !chain.EndsFirst(above).Equal(signer) {
-		j.time(Authority, rowOf(Authority, "", chain.EndsFirst(above), j.Now)) // one between is not in ca.crt, and ends what it has signed
+		j.time(Authority, rowOf(Authority, "", chain.EndsFirst(above), j.Now)) // an intermediate is not in ca.crt, and ends what it has signed
 	}
 	leaf := j.server[0]
 	row := rowOf(Server, "", leaf, j.Now)
 	row.Renewal = j.renewal(func(c *v1alpha1.CertificateStatus) *time.Time { return timeOf(c.Renewal) })
 	j.rep.Certificates = append(j.rep.Certificates, row)
 	if _, err := chain.Pair(j.Secret.Data["tls.crt"], j.Secret.Data["tls.key"]); err != nil {
-		// Never with the error's own words: they might quote what a person put there.
+		// Never with the error's own words: they might quote what a person wrote there.
 		j.found(Server, Fail, j.renew(), "tls.crt and tls.key are no pair of a certificate and its key")
 	}
 	if signer == nil {
@@ -130,7 +130,7 @@ func whenRenewed(c Certificate) string {
 	return "; the operator renews it from " + c.Renewal.Format(time.DateOnly) + " on"
 }
 
-// authority adds one of ca.crt. Only what the certificate is believed by can be missed.
+// authority adds one of ca.crt. Only the one that the certificate relies on matters if it ends.
 func (j *judging) authority(c, signer *x509.Certificate) {
 	row := rowOf(Authority, "", c, j.Now)
 	switch {
@@ -145,12 +145,12 @@ func (j *judging) authority(c, signer *x509.Certificate) {
 		row.Role = Former
 	}
 	if j.rep.MadeBy != "Operator" && row.Role != Signs {
-		row.Role = "" // of what somebody else put there nobody knows what it is for
+		row.Role = "" // the purpose of an authority that a person put there is unknown
 	}
 	j.rep.Certificates = append(j.rep.Certificates, row)
 }
 
-// renewal is what the operator says of it in status.
+// renewal returns what the operator says about it in status.
 func (j *judging) renewal(of func(*v1alpha1.CertificateStatus) *time.Time) *time.Time {
 	if t := j.Group.Status.TLS; t != nil && t.Certificate != nil {
 		return of(t.Certificate)
@@ -158,7 +158,7 @@ func (j *judging) renewal(of func(*v1alpha1.CertificateStatus) *time.Time) *time
 	return nil
 }
 
-// time judges from when to when it is good.
+// time judges the time of its validity.
 func (j *judging) time(check string, c Certificate) {
 	at := c.NotAfter.Format(time.RFC3339)
 	switch {
@@ -183,7 +183,7 @@ func (j *judging) missingNames(leaf *x509.Certificate) (missing []string) {
 	return missing
 }
 
-// changing tells of a replacement of the authority, and of an order that is not answered.
+// changing reports a replacement of the authority, and an order without an answer.
 func (j *judging) changing() {
 	if c := meta.FindStatusCondition(j.Group.Status.Conditions, v1alpha1.ConditionTLSReady); c != nil && c.Reason == string(v1alpha1.ReasonCertificateAuthorityChanging) {
 		j.found(Authority, OK, "", "it is being replaced: %s", c.Message)
@@ -220,7 +220,7 @@ func (j *judging) site(s Shown) {
 	}
 }
 
-// escrow judges what the operator's listener shows. The doctor asks whether sites believe it.
+// escrow judges what the operator's listener shows. The doctor checks whether sites trust it.
 func (j *judging) escrow() {
 	if j.Escrow.Err != nil || len(j.Escrow.Chain) == 0 {
 		j.found(Escrow, Unknown, "", "what the escrow listener shows was not seen: %v", j.Escrow.Err)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package certificates says what certificates a group has, until when they are good, and what is wrong with them. It is pure: it gets what
-// the Secret holds and what was shown in handshakes.
+// Package certificates says what certificates a group has, until when they are valid, and what is wrong with them. It is pure: it gets
+// what the Secret holds and what servers showed in handshakes.
 package certificates
 
 import (
@@ -36,14 +36,14 @@ const (
 	Escrow    = "escrow"
 )
 
-// Facts is what is judged.
+// Facts is what Build judges.
 type Facts struct {
 	Group *v1alpha1.MysqlFailoverGroup
 	Now   time.Time
-	// Secret is that of spec.tls; nil if it does not exist, or SecretErr says why it was not read.
+	// Secret is the Secret of spec.tls; nil if it does not exist, or SecretErr says why it was not read.
 	Secret    *corev1.Secret
 	SecretErr error
-	// Sites are what MySQL of each site shows, Escrow what the operator's listener does; nil for a group without keyrings.
+	// Sites are what the MySQL of each site shows, Escrow what the operator's listener shows; nil for a group without keyrings.
 	Sites  []Shown
 	Escrow *Shown
 }
@@ -55,14 +55,14 @@ type Shown struct {
 	Err   error
 }
 
-// Report are all certificates of a group.
+// Report holds all certificates of a group.
 type Report struct {
 	APIVersion string          `json:"apiVersion"`
 	Kind       string          `json:"kind"`
 	Metadata   report.Metadata `json:"metadata"`
 	// MadeBy is Operator (tls: {}), Issuer (issuerRef) or Somebody (secretName).
 	MadeBy string `json:"madeBy"`
-	// Secret is that of spec.tls, in which servers and clients find certificate and authorities.
+	// Secret is the Secret of spec.tls, in which servers and clients find certificate and authorities.
 	Secret       string        `json:"secret"`
 	Certificates []Certificate `json:"certificates"`
 	Findings     []Finding     `json:"findings"`
@@ -73,16 +73,16 @@ type Certificate struct {
 	// What is authority, server (in the Secret), site (shown by a site's MySQL) or escrow.
 	What string `json:"what"`
 	Site string `json:"site,omitempty"`
-	// Role is of an authority: Signs, SignsNext or Former, which both are trusted yet; of what a site shows: Current or Other.
+	// Role is, for an authority, Signs, SignsNext or Former, all still trusted; for what a site shows, Current or Other.
 	Role      string    `json:"role,omitempty"`
 	Subject   string    `json:"subject"`
 	Issuer    string    `json:"issuer"`
 	Names     []string  `json:"names,omitempty"`
 	NotBefore time.Time `json:"notBefore"`
 	NotAfter  time.Time `json:"notAfter"`
-	// DaysLeft are whole days until NotAfter; negative once it has ended.
+	// DaysLeft is the number of whole days until NotAfter; negative once it has ended.
 	DaysLeft int `json:"daysLeft"`
-	// Renewal is from when on the operator makes another one; absent if somebody else does.
+	// Renewal is when the operator starts to renew it; absent if the operator does not.
 	Renewal *time.Time `json:"renewal,omitempty"`
 	SHA256  string     `json:"sha256"`
 }
@@ -104,7 +104,7 @@ type Finding struct {
 	Remedy  string `json:"remedy,omitempty"`
 }
 
-// Worst is the gravest level of all findings but Unknown.
+// Worst returns the gravest level of all findings except Unknown.
 func (r Report) Worst() Level {
 	worst := OK
 	for _, f := range r.Findings {
@@ -115,7 +115,7 @@ func (r Report) Worst() Level {
 	return worst
 }
 
-// rowOf describes a certificate. What is written in it comes from elsewhere; the screen escapes it.
+// rowOf describes a certificate. Its texts come from elsewhere; the screen escapes them.
 func rowOf(what, site string, c *x509.Certificate, now time.Time) Certificate {
 	sum := sha256.Sum256(c.Raw)
 	days := int(c.NotAfter.Sub(now) / (24 * time.Hour))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cli is what every verb of the plugin has in common: the process around it, exit codes and errors that carry them, and how an answer
-// is written.
+// Package cli is what all verbs of the plugin share: the process around them, exit codes and errors that carry them, and how an answer is
+// written.
 package cli
 
 import (
@@ -18,9 +18,9 @@ type Environment struct {
 	genericiooptions.IOStreams
 	Getenv func(string) string
 	Now    func() time.Time
-	// Wait sleeps; it is false if the context ended first.
+	// Wait sleeps; it returns false if the context ended first.
 	Wait func(context.Context, time.Duration) bool
-	// Terminal is the width of stdout; ok is false where it is none.
+	// Terminal returns the width of stdout; ok is false if stdout is no terminal.
 	Terminal func() (width int, ok bool)
 	// Interactive is true if a person can be asked: stdin is a terminal.
 	Interactive func() bool

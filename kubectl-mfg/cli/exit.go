@@ -10,13 +10,13 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// FirstLine is the first line of an error: what is, without what to do next.
+// FirstLine returns the first line of an error: what is wrong, without what to do next.
 func FirstLine(err error) string {
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	return first
 }
 
-// WhyEnded is why a wait ended, in a few words.
+// WhyEnded returns why a wait ended, in a few words.
 func WhyEnded(err error) string {
 	var own *Error
 	if errors.As(err, &own) && own.Ended != "" {
@@ -49,7 +49,7 @@ const ExitCodes = `Exit codes:
 type Error struct {
 	Code int
 	Err  error
-	// Reason is the operator's word for a refusal, where there is one.
+	// Reason is the operator's word for a refusal, if there is one.
 	Reason v1alpha1.Reason
 	// Ended is why a wait ended, without what to do about it.
 	Ended string
@@ -57,23 +57,23 @@ type Error struct {
 	Told bool
 }
 
-// Error is the message with what to do next.
+// Error returns the message with what to do next.
 func (c *Error) Error() string { return c.Err.Error() }
 
 // Unwrap is the error within.
 func (c *Error) Unwrap() error { return c.Err }
 
-// Refused is an error for what is not done; its exit code is ExitRefused.
+// Refused returns an error for a refusal; its exit code is ExitRefused.
 func Refused(format string, args ...any) error {
 	return &Error{Code: ExitRefused, Err: fmt.Errorf(format, args...)}
 }
 
-// WaitedOut is an error for a wait that ended before the outcome was known; its exit code is ExitTimeout.
+// WaitedOut returns an error for a wait that ended before the outcome was known; its exit code is ExitTimeout.
 func WaitedOut(format string, args ...any) error {
 	return &Error{Code: ExitTimeout, Err: fmt.Errorf(format, args...)}
 }
 
-// NotConfirmed is an error for what nobody said yes to; its exit code is ExitUsage.
+// NotConfirmed returns an error for an action without a yes; its exit code is ExitUsage.
 func NotConfirmed(format string, args ...any) error {
 	return &Error{Code: ExitUsage, Err: fmt.Errorf(format, args...)}
 }
@@ -81,7 +81,7 @@ func NotConfirmed(format string, args ...any) error {
 // ErrUsage marks errors of the command line itself.
 var ErrUsage = errors.New("usage")
 
-// Usage is an error of the command line itself.
+// Usage returns an error of the command line itself.
 func Usage(format string, args ...any) error {
 	return usageError{fmt.Errorf(format, args...)}
 }

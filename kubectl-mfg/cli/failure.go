@@ -9,10 +9,10 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// OutcomeTimedOut is that of a wait that ended: what was asked for goes on.
+// OutcomeTimedOut is the outcome if the wait ended: the request continues.
 const OutcomeTimedOut = "TimedOut"
 
-// Failure is the outcome of what was refused, or not waited for to its end.
+// Failure is the outcome of a request that was refused, or whose wait ended early.
 type Failure struct {
 	Outcome       string
 	Reason        v1alpha1.Reason
@@ -21,12 +21,12 @@ type Failure struct {
 
 // Reporter is an operation that has a report of its failures in machine form.
 type Reporter interface {
-	// Failed makes it, and says how to print it; nil where the operation has said all itself.
+	// Failed makes it, and says how to print it; nil if the operation has said all itself.
 	Failed(f Failure) (report any, as Output)
 }
 
-// Tell writes a failure to stdout too where a report in machine form was asked for: a script reads the outcome there, whatever
-// it is. The error is told on stderr as ever, and its exit code stays.
+// Tell writes a failure to stdout too if a report in machine form was requested: a script reads every outcome there. The error
+// still goes to stderr, and its exit code stays.
 func Tell(env Environment, op any, err error) error {
 	r, is := op.(Reporter)
 	f, known := FailureOf(err)
@@ -40,7 +40,7 @@ func Tell(env Environment, op any, err error) error {
 	return errors.Join(err, as.Print(env.Out, rep))
 }
 
-// FailureOf takes an error of ours apart: the first line says what is, the others what to do next.
+// FailureOf splits an error of ours: the first line says what is wrong, the others what to do next.
 func FailureOf(err error) (f Failure, known bool) {
 	var own *Error
 	if !errors.As(err, &own) || own.Told {

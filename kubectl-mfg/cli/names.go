@@ -10,7 +10,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// RightsHint adds to a refusal how to see what one may do.
+// RightsHint adds to a refusal how to see what the user may do.
 func RightsHint(err error, verb, kind, namespace string) error {
 	if apierrors.IsForbidden(err) {
 		return fmt.Errorf("%w\n  see what you may do: kubectl auth can-i %s %s -n %s", err, verb, kind, namespace)
@@ -18,7 +18,7 @@ func RightsHint(err error, verb, kind, namespace string) error {
 	return fmt.Errorf("ask the API server: %w", err)
 }
 
-// OrDash is a name, or a word for nobody.
+// OrDash returns a name, or "nobody" if it is empty.
 func OrDash(s string) string {
 	if s == "" {
 		return "nobody"
@@ -26,10 +26,10 @@ func OrDash(s string) string {
 	return s
 }
 
-// FieldManager is who changes annotations, for those who read managedFields.
+// FieldManager names the plugin as the one that changes annotations, in managedFields.
 const FieldManager = v1alpha1.ManagerPlugin
 
-// GroupName is how kubectl names a group, so that the output of -o name can be given back to it.
+// GroupName returns kubectl's name for a group, so that kubectl accepts the output of -o name.
 func GroupName(name string) string {
 	return "mysqlfailovergroup." + v1alpha1.GroupVersion.Group + "/" + name
 }

@@ -34,7 +34,7 @@ const (
 // Colors are the values of --color.
 var Colors = []string{ColorAuto, colorAlways, colorNever}
 
-// Output is how an answer is written.
+// Output says how to write an answer.
 type Output struct {
 	Format  string
 	Printer printers.ResourcePrinter // nil for our own formats
@@ -43,7 +43,7 @@ type Output struct {
 // Machine is true for the formats that programs read, in which a failure is reported too.
 func (o Output) Machine() bool { return o.Printer != nil || o.Format == OutputJUnit }
 
-// Print writes any report in one of kubectl's formats, or as JUnit where it can be.
+// Print writes any report in one of kubectl's formats, or as JUnit if possible.
 func (o Output) Print(w io.Writer, reports any) error {
 	w = escape.Exact(w)
 	if suite, can := reports.(interface{ JUnit() ([]byte, error) }); can && o.Format == OutputJUnit {

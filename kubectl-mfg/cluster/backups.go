@@ -48,7 +48,7 @@ func (a *API) Backup(ctx context.Context, namespace, name string) (*v1alpha1.Mys
 	return &b, explainBackup(err, "get", namespace, name)
 }
 
-// CreateBackup makes the object by which a backup is asked for.
+// CreateBackup makes the object that requests a backup.
 func (a *API) CreateBackup(ctx context.Context, b *v1alpha1.MysqlBackup) (*v1alpha1.MysqlBackup, error) {
 	b = b.DeepCopy()
 	b.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("MysqlBackup"))
@@ -57,7 +57,7 @@ func (a *API) CreateBackup(ctx context.Context, b *v1alpha1.MysqlBackup) (*v1alp
 	return &out, explainBackup(err, "create", b.Namespace, b.Name)
 }
 
-// AnnotateBackup changes annotations of a backup if nobody changed it since it was read.
+// AnnotateBackup changes annotations of a backup if no one changed it since it was read.
 func (a *API) AnnotateBackup(ctx context.Context, b *v1alpha1.MysqlBackup, change map[string]string) (*v1alpha1.MysqlBackup, error) {
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"resourceVersion": b.ResourceVersion, "uid": b.UID, "annotations": change,
@@ -71,14 +71,14 @@ func (a *API) AnnotateBackup(ctx context.Context, b *v1alpha1.MysqlBackup, chang
 	return &out, explainBackup(err, "patch", b.Namespace, b.Name)
 }
 
-// DeleteBackup deletes that backup, and none that has its name by then.
+// DeleteBackup deletes that backup, and no later one of its name.
 func (a *API) DeleteBackup(ctx context.Context, b *v1alpha1.MysqlBackup) error {
 	options := &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &b.UID}}
 	err := a.groups.Delete().Namespace(b.Namespace).Resource(backups).Name(b.Name).Body(options).Do(ctx).Error()
 	return explainBackup(err, "delete", b.Namespace, b.Name)
 }
 
-// CreateGroup makes a group, or has the API server check it and keep nothing.
+// CreateGroup makes a group, or lets the API server only check it.
 func (a *API) CreateGroup(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, dryRun bool) (*v1alpha1.MysqlFailoverGroup, error) {
 	g = g.DeepCopy()
 	g.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("MysqlFailoverGroup"))
@@ -94,7 +94,7 @@ func (a *API) CreateGroup(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, d
 	return &out, err
 }
 
-// explainBackup adds to an error of the API server what to do next. A refusal and a name that is taken are the caller's to explain.
+// explainBackup adds to an error of the API server what to do next. The caller explains a refusal and a name that is taken.
 func explainBackup(err error, verb, namespace, name string) error {
 	switch {
 	case err == nil, apierrors.IsInvalid(err), apierrors.IsAlreadyExists(err):

@@ -32,8 +32,8 @@ type API struct {
 	config       *rest.Config
 	// Total and proxy bound a question to the operator, and its first way.
 	Total, Proxy time.Duration
-	// forwards is true once a forwarded port has led to the operator where the Service proxy did not: a watch must not wait for
-	// the latter with each look.
+	// forwards is true once a forwarded port has reached the operator when the Service proxy did not: a watch must not wait for
+	// the proxy with each look.
 	forwards atomic.Bool
 }
 
@@ -90,7 +90,7 @@ func (a *API) Groups(ctx context.Context, namespace string) ([]v1alpha1.MysqlFai
 	return all, err
 }
 
-// list also says from which version on a watch tells what changes.
+// list also returns the version from which on a watch tells what changes.
 func (a *API) list(ctx context.Context, namespace string) (all []v1alpha1.MysqlFailoverGroup, version string, err error) {
 	for page := ""; ; {
 		var list v1alpha1.MysqlFailoverGroupList

@@ -20,7 +20,7 @@ func explain(err error, namespace, name string) error {
 	case err == nil:
 		return nil
 	case apierrors.IsNotFound(err) && apierrors.IsUnexpectedServerError(err):
-		// The answer of the API server to a path that it does not have, not to an object that it does not have.
+		// The API server's answer to an unknown path, not to an unknown object.
 		return fmt.Errorf(`this cluster does not know the kind MysqlFailoverGroup (%s): is mfg installed?
   helm install mfg charts/mfg --namespace mfg-system --create-namespace`, v1alpha1.GroupVersion)
 	case apierrors.IsNotFound(err):

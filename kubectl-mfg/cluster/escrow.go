@@ -17,7 +17,7 @@ import (
 // handshakeTimeout bounds the look at the escrow endpoint's certificate.
 const handshakeTimeout = 5 * time.Second
 
-// EscrowChain shakes hands with the escrow endpoint through a forwarded port. Nothing is sent, and nobody is believed: the
+// EscrowChain shakes hands with the escrow endpoint through a forwarded port. It sends nothing and verifies nothing: the
 // caller judges what was shown.
 func (a *API) EscrowChain(ctx context.Context, operatorNamespace string) ([]*x509.Certificate, error) {
 	port, end, err := a.forward(ctx, operatorNamespace, wire.PortOperatorEscrow)
@@ -28,7 +28,7 @@ func (a *API) EscrowChain(ctx context.Context, operatorNamespace string) ([]*x50
 	return PeerChain(ctx, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 }
 
-// PeerChain is what a server shows of itself in a TLS handshake.
+// PeerChain returns the certificates that a server shows in a TLS handshake.
 func PeerChain(ctx context.Context, address string) ([]*x509.Certificate, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()

@@ -26,12 +26,12 @@ const (
 	// figuresMost is how many pods are asked for figures, figuresAtOnce how many of them at a time.
 	figuresMost   = 32
 	figuresAtOnce = 4
-	// figuresTimeout bounds each way to one sidecar: one that hangs holds up its own figures alone.
+	// figuresTimeout bounds each way to one sidecar: a hanging one holds up only its own figures.
 	figuresTimeout = 2 * time.Second
 )
 
-// Figures asks the sidecars of a group what they have measured, through the API server's proxy, and through a forwarded port where that
-// does not lead to one. An error means that their pods cannot be found; a sidecar that does not answer is a reading that says why.
+// Figures asks the sidecars of a group what they have measured, through the API server's proxy, or a forwarded port if the proxy does
+// not reach one. An error means that their pods cannot be found; a sidecar that does not answer is a reading that says why.
 func (a *API) Figures(ctx context.Context, namespace, group string) ([]gauge.Reading, error) {
 	list, err := a.kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: pods.Selector(group, ""), Limit: figuresMost})
 	if err != nil {
@@ -45,7 +45,7 @@ func (a *API) Figures(ctx context.Context, namespace, group string) ([]gauge.Rea
 	)
 	for _, pod := range list.Items {
 		if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil {
-			continue // of a site without any, nothing is known
+			continue // nothing is known of a site without a running pod
 		}
 		asked.Go(func() {
 			turns <- struct{}{}
@@ -87,7 +87,7 @@ func (a *API) proxiedFigures(ctx context.Context, pod corev1.Pod, site string) (
 	return read(site, body), nil
 }
 
-// forwardedFigures has a deadline of its own: the proxy may have used up the other.
+// forwardedFigures has its own deadline: the proxy may have used up the other.
 func (a *API) forwardedFigures(ctx context.Context, pod corev1.Pod, site string) (gauge.Reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, figuresTimeout)
 	defer cancel()
@@ -111,7 +111,7 @@ func (a *API) forwardedFigures(ctx context.Context, pod corev1.Pod, site string)
 	return read(site, resp.Body), nil
 }
 
-// read reads a body to a bound, and gives it up.
+// read reads a body up to a bound, and closes it.
 func read(site string, body io.ReadCloser) gauge.Reading {
 	defer func() { _ = body.Close() }()
 	return gauge.Parse(site, body)

@@ -22,7 +22,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/live"
 )
 
-// Kube is the typed client for what is not ours: pods, events, nodes.
+// Kube returns the typed client for what is not ours: pods, events, nodes.
 func (a *API) Kube() kubernetes.Interface { return a.kube }
 
 // Explain asks the operator why it decided as it did.
@@ -34,8 +34,8 @@ func (a *API) Explain(ctx context.Context, operatorNamespace, namespace, group s
 	return list, err
 }
 
-// Annotate changes annotations of a group as it was read: if anybody changed it since, the API server refuses and
-// nothing happens. An empty value takes an annotation off.
+// Annotate changes annotations of a group as it was read: if anyone has changed it since, the API server refuses and
+// nothing happens. An empty value removes an annotation.
 func (a *API) Annotate(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, change map[string]string, dryRun bool) (*v1alpha1.MysqlFailoverGroup, error) {
 	annotations := map[string]any{}
 	for key, value := range change {
@@ -63,7 +63,7 @@ func (a *API) Annotate(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, chan
 	return &out, explain(err, g.Namespace, g.Name)
 }
 
-// Clock is the time of the API server as it answers, to the second, and how long the answer took.
+// Clock returns the time of the API server as it answers, to the second, and how long the answer took.
 func (a *API) Clock(ctx context.Context) (server time.Time, took time.Duration, err error) {
 	client, err := rest.HTTPClientFor(a.config)
 	if err != nil {
@@ -91,8 +91,8 @@ func (a *API) Clock(ctx context.Context) (server time.Time, took time.Duration, 
 	return server, took, nil
 }
 
-// ask asks the operator's Service through the API server and, where that does not lead to it, its pods through a forwarded
-// port; the latter first where it was the way that led there before.
+// ask asks the operator's Service through the API server and, if that does not reach it, its pods through a forwarded
+// port; the port comes first if it has worked before.
 func (a *API) ask(ctx context.Context, operatorNamespace string, params map[string]string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, a.Total)
 	defer cancel()
@@ -135,14 +135,14 @@ func (a *API) proxied(ctx context.Context, operatorNamespace string, params map[
 	}
 	// One try: the custom resource is there to fall back on, and a watch asks again anyway.
 	result := req.MaxRetries(0).Do(ctx)
-	raw, _ := result.Raw() // its error is that of Error, which knows more
+	raw, _ := result.Raw() // Error returns the same error, and knows more
 	if err := result.Error(); err != nil {
 		return nil, live.ErrorOf(raw, err)
 	}
 	return raw, nil
 }
 
-// service is the operator's Service behind the API server's proxy.
+// service returns a request to the operator's Service behind the API server's proxy.
 func (a *API) service(operatorNamespace string) *rest.Request {
 	return a.core.Get().Namespace(operatorNamespace).Resource("services").
 		Name(live.Service + ":" + strconv.Itoa(wire.PortOperatorAuxiliary)).SubResource("proxy")

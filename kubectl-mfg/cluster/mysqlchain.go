@@ -19,7 +19,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// What the protocol of MySQL says of itself, as far as TLS needs it.
+// The parts of the MySQL protocol that TLS needs.
 const (
 	protocolOf41 = 10
 	errorPacket  = 0xff
@@ -34,7 +34,7 @@ const (
 
 var errNoServerTLS = errors.New("MySQL does not speak TLS")
 
-// SiteChain shakes hands with MySQL of a pod through a forwarded port. Nobody logs in, and nobody is believed: the caller judges what was shown.
+// SiteChain shakes hands with the MySQL of a pod through a forwarded port. It neither logs in nor verifies: the caller judges what was shown.
 func (a *API) SiteChain(ctx context.Context, pod corev1.Pod) ([]*x509.Certificate, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
@@ -46,7 +46,7 @@ func (a *API) SiteChain(ctx context.Context, pod corev1.Pod) ([]*x509.Certificat
 	return MySQLChain(ctx, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 }
 
-// MySQLChain is what a MySQL server shows of itself in a TLS handshake.
+// MySQLChain returns the certificates that a MySQL server shows in a TLS handshake.
 func MySQLChain(ctx context.Context, address string) ([]*x509.Certificate, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
@@ -75,7 +75,7 @@ func MySQLChain(ctx context.Context, address string) ([]*x509.Certificate, error
 	return secured.ConnectionState().PeerCertificates, nil
 }
 
-// readPacket reads one packet: three bytes of length, one that counts, and what it says.
+// readPacket reads one packet: three bytes of length, one of sequence number, and the contents.
 func readPacket(from io.Reader) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(from, head[:]); err != nil {
@@ -110,7 +110,7 @@ func offersTLS(greeting []byte) error {
 	return errNoServerTLS
 }
 
-// requestTLS is the packet with which a client begins TLS, before it says who it is.
+// requestTLS returns the packet with which a client begins TLS, before it names its user.
 func requestTLS() []byte {
 	packet := make([]byte, 4+32)
 	packet[0], packet[3] = 32, 1

@@ -13,18 +13,18 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// refusedUpgrade keeps the API server's refusal of an exec or a port-forward: client-go makes a text of it, and nobody could tell
-// any more that only a right is missing.
+// refusedUpgrade keeps the API server's refusal of an exec or a port-forward: client-go turns it into text, which no longer shows
+// that only a right is missing.
 type refusedUpgrade struct{ err error }
 
-// noting is a configuration whose requests leave a refusal behind.
+// noting returns a configuration whose requests leave a refusal behind.
 func (r *refusedUpgrade) noting(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return notingTrip{next: next, refused: r} })
 	return config
 }
 
-// instead is the refusal, if there was one.
+// instead returns the refusal, if there was one.
 func (r *refusedUpgrade) instead(err error) error {
 	if err != nil && r.err != nil {
 		return r.err
@@ -37,10 +37,10 @@ type notingTrip struct {
 	refused *refusedUpgrade
 }
 
-// refusalBytes bounds what is read of a refusal.
+// refusalBytes bounds how much of a refusal is read.
 const refusalBytes = 64 << 10
 
-// RoundTrip hands every answer on whole.
+// RoundTrip passes on every answer whole.
 func (n notingTrip) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := n.next.RoundTrip(req)
 	if err != nil || resp.StatusCode != http.StatusForbidden {

@@ -28,7 +28,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
 )
 
-// Exec runs a command in a container, over a WebSocket, or SPDY where a proxy knows no other.
+// Exec runs a command in a container, over a WebSocket, or over SPDY if a proxy knows nothing else.
 func (a *API) Exec(ctx context.Context, e pods.Execution) error {
 	req := a.kube.CoreV1().RESTClient().Post().Namespace(e.Namespace).Resource("pods").Name(e.Pod).SubResource("exec").
 		VersionedParams(&corev1.PodExecOptions{
@@ -59,9 +59,9 @@ func (a *API) Exec(ctx context.Context, e pods.Execution) error {
 	}))
 }
 
-// MayForward is true where a port-forward can answer what the Service proxy did not: the right to the one says nothing about
-// the other, and an API server that does not reach the operator's network may reach it through the kubelet. The operator's own
-// word is final, and so is that no pod of it is ready.
+// MayForward is true if a port-forward may work when the Service proxy did not: the right to one says nothing about the other,
+// and an API server that does not reach the operator's network may reach it through the kubelet. The operator's own answer is
+// final, and so is a lack of ready pods.
 func MayForward(err error) bool {
 	var said apierrors.APIStatus
 	var unanswered *url.Error
@@ -80,7 +80,7 @@ func MayForward(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &unanswered)
 }
 
-// forwarded asks the operator through a forwarded port. Of several pods one leads, and which is not seen from outside.
+// forwarded asks the operator through a forwarded port. One of several pods leads, and it cannot be seen from outside which.
 func (a *API) forwarded(ctx context.Context, operatorNamespace string, params map[string]string) (raw []byte, err error) {
 	pods, err := a.operators(ctx, operatorNamespace)
 	if err != nil {
@@ -112,7 +112,7 @@ func (a *API) forward(ctx context.Context, operatorNamespace string, to int) (po
 	return a.forwardTo(ctx, pods[0], to)
 }
 
-// operators are the running pods of the operator, at least one.
+// operators returns the running pods of the operator, at least one.
 func (a *API) operators(ctx context.Context, operatorNamespace string) ([]corev1.Pod, error) {
 	pods, err := a.kube.CoreV1().Pods(operatorNamespace).List(ctx, metav1.ListOptions{LabelSelector: live.Selector})
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// watchSeconds is how long the API server keeps a watch open; then it is asked anew.
+	// watchSeconds is how long the API server keeps a watch open; then another begins.
 	watchSeconds = 300
 	// relistAfter is how long a broken watch waits for its next list.
 	relistAfter = 3 * time.Second
@@ -49,7 +49,7 @@ func (a *API) Routes(operatorNamespace, namespace string) []feed.Route {
 	}
 }
 
-// proxyAddress is where the API server's proxy offers the stream, with all that a kubeconfig says on how to log in.
+// proxyAddress returns where the API server's proxy offers the stream, with all that a kubeconfig says on how to log in.
 func (a *API) proxyAddress(operatorNamespace string, query url.Values) (feed.Address, error) {
 	config, err := a.config.TransportConfig()
 	if err != nil {
@@ -73,7 +73,7 @@ func (a *API) proxyAddress(operatorNamespace string, query url.Values) (feed.Add
 	}, nil
 }
 
-// Watch lists, then follows what changes. Who may list and not watch gets a list every few seconds.
+// Watch lists, then follows what changes. A user who may list but not watch gets a list every few seconds.
 func (a *API) Watch(ctx context.Context, namespace string, deliver func(feed.Objects)) {
 	for ctx.Err() == nil {
 		groups, version, err := a.list(ctx, namespace)
@@ -105,7 +105,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// watchFrom follows changes until the API server ends the watch; nil if that was in order.
+// watchFrom follows changes until the API server ends the watch; nil if it ended normally.
 func (a *API) watchFrom(ctx context.Context, namespace, version string, deliver func(feed.Objects)) error {
 	w, err := a.groups.Get().NamespaceIfScoped(namespace, namespace != "").Resource(cli.Resource).
 		Param("watch", "true").Param("allowWatchBookmarks", "true").Param("resourceVersion", version).

@@ -21,7 +21,7 @@ func appPasswordCommand(a *app) *cobra.Command {
 	return family(cmd, appPasswordRotateCommand(a), appPasswordRetireCommand(a))
 }
 
-// bindByHand adds the flags of what the plugin does without the operator.
+// bindByHand adds the flags of verbs that work without the operator.
 func bindByHand(r *request.Request, cmd *cobra.Command, timeout time.Duration) func() (cli.Output, error) {
 	r.Verb, r.OperatorNamespace = cmd.Name(), live.DefaultNamespace
 	f := cmd.Flags()

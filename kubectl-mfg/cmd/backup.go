@@ -43,14 +43,14 @@ transaction to restore to, and "lost" what a failover lost and the archive still
 		a.backupDownloadCommand(), a.backupKeygenCommand(), a.backupTimelineCommand(), a.backupFindCommand(), a.backupLostCommand())
 }
 
-// bindBackup adds the flags that the verbs have in common which ask for something.
+// bindBackup adds the flags that the requesting verbs share.
 func bindBackup(op *backup.Common, cmd *cobra.Command, timeout time.Duration) func() (cli.Output, error) {
 	cmd.Flags().BoolVar(&op.Wait, "wait", true, "Wait for the outcome.")
 	cmd.Flags().DurationVar(&op.Timeout, "timeout", timeout, "How long to wait for the outcome. The request stays in force after that.")
 	return addOutputFlag(cmd)
 }
 
-// fillBackup takes over what the command line says.
+// fillBackup copies what the command line says.
 func (a *app) fillBackup(op *backup.Common, out func() (cli.Output, error)) (err error) {
 	if op.Output, err = out(); err != nil {
 		return err

@@ -159,14 +159,14 @@ and verifications in the cluster need that Secret. It holds the key: do not keep
 	cmd.Flags().StringVar(&op.Secret, "secret", "", "Print the manifest of a Secret of this name with the identity. Default: none.")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		if given := cmd.Flag("namespace"); given != nil {
-			op.Namespace = given.Value.String() // that of a kubeconfig is not asked for: no cluster is needed
+			op.Namespace = given.Value.String() // the kubeconfig's does not count: no cluster is needed
 		}
 		return a.offline(cmd.Context(), &op, func(ctx context.Context) (int, error) { return op.Run(ctx, a.env) })
 	}
 	return cmd
 }
 
-// backupArguments are BACKUP, or GROUP and BACKUP.
+// backupArguments expects BACKUP, or GROUP and BACKUP.
 func backupArguments(_ *cobra.Command, args []string) error {
 	switch len(args) {
 	case 0:
@@ -177,7 +177,7 @@ func backupArguments(_ *cobra.Command, args []string) error {
 	return cli.Usage("at most 2 arguments expected (GROUP BACKUP), got %d: %s", len(args), strings.Join(args, " "))
 }
 
-// groupAndMaybeBackup are GROUP, or GROUP and BACKUP.
+// groupAndMaybeBackup expects GROUP, or GROUP and BACKUP.
 func groupAndMaybeBackup(_ *cobra.Command, args []string) error {
 	switch len(args) {
 	case 0:

@@ -17,7 +17,7 @@ import (
 const archivePod = `A pod in the namespace reads the storage, with the Secrets of the profile, and is removed afterwards. You need the rights to create, get and
 delete pods and to exec into them. The request goes to it by stdin, so none of it is in an argument or in a log.`
 
-// bindArchive adds the flags that the verbs have in common which read the archive.
+// bindArchive adds the flags that the verbs share which read the archive.
 func bindArchive(op *pitr.Common, cmd *cobra.Command, own ...string) func() (cli.Output, error) {
 	f := cmd.Flags()
 	f.StringVar(&op.Image, "image", "", "Image with the program backup. Default: the image in the operator's Deployment.")
@@ -31,7 +31,7 @@ func bindIdentity(op *pitr.Common, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&op.Identity, "identity", "", "File with the age identity that opens the archive. Default: the Secret of the profile.")
 }
 
-// fillArchive takes over what the command line says.
+// fillArchive copies what the command line says.
 func (a *app) fillArchive(op *pitr.Common, out func() (cli.Output, error), group string) (err error) {
 	if op.Output, err = out(); err != nil {
 		return err

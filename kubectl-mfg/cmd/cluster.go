@@ -14,7 +14,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/restore"
 )
 
-// Cluster is all that the verbs ask of Kubernetes and, through it, of the operator, put together from what each asks.
+// Cluster is all that the verbs need of Kubernetes and, through it, of the operator, combined from what each needs.
 type Cluster interface {
 	request.Cluster
 	inspect.Cluster

@@ -42,7 +42,7 @@ func (a *app) completeNamespace(cmd *cobra.Command, _ []string, _ string) ([]cob
 	return slices.Compact(offers), cobra.ShellCompDirectiveNoFileComp
 }
 
-// listForCompletion offers nothing where the cluster does not answer: a shell is no place for error messages.
+// listForCompletion offers nothing if the cluster does not answer: a shell is no place for error messages.
 func (a *app) listForCompletion(cmd *cobra.Command, namespace string) []v1alpha1.MysqlFailoverGroup {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
@@ -79,7 +79,7 @@ func (a *app) completeGroupAndSite(cmd *cobra.Command, args []string, word strin
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeSiteFlag offers the sites of the group that stands before the flag, or of all groups.
+// completeSiteFlag offers the sites of the group named before the flag, or of all groups.
 func (a *app) completeSiteFlag(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

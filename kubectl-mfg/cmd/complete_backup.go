@@ -12,7 +12,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
-// completeBackup offers the backups of the namespace, or of the group that stands before.
+// completeBackup offers the backups of the namespace, or of the group named before.
 func (a *app) completeBackup(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	switch len(args) {
 	case 0:
@@ -34,7 +34,7 @@ func (a *app) completeGroupAndBackup(cmd *cobra.Command, args []string, word str
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-// backupsOf describes each backup by its phase, profile and proof; namespace is that of the flags if it is empty.
+// backupsOf describes each backup by its phase, profile and proof; an empty namespace means that of the flags.
 func (a *app) backupsOf(cmd *cobra.Command, group, namespace string) []cobra.Completion {
 	name, err := bareName(group)
 	if err != nil {
@@ -68,7 +68,7 @@ func (a *app) backupsOf(cmd *cobra.Command, group, namespace string) []cobra.Com
 	return offers
 }
 
-// completeProfileFlag offers the profiles of the group that stands before the flag.
+// completeProfileFlag offers the profiles of the group named before the flag.
 func (a *app) completeProfileFlag(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -62,7 +62,7 @@ into the directory of this program. The directory must be in PATH. The others pr
 // pluginName is the file by which kubectl finds this program.
 const pluginName = "kubectl-mfg"
 
-// pluginDir is the directory by which kubectl finds this program. The program itself may lie elsewhere: Krew keeps it in its
+// pluginDir is the directory by which kubectl finds this program. The program itself may be elsewhere: Krew keeps it in its
 // store, which is not in PATH and is replaced with each version, and links to it.
 func (a *app) pluginDir() string {
 	for _, dir := range filepath.SplitList(a.env.Getenv("PATH")) {
@@ -81,11 +81,11 @@ func (a *app) installCompletion(dir string) error {
 			return cli.Usage("no directory in PATH holds %s, so it is not known where kubectl would find the completion\n  name a directory in PATH: kubectl mfg completion install --dir ~/.local/bin", pluginName)
 		}
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // others run what is in it
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // other users run what is in it
 		return fmt.Errorf("make directory for completion: %w", err)
 	}
 	path := filepath.Join(dir, completionScript)
-	// Others run it too, as they run this program.
+	// Other users run it too, as they run this program.
 	if err := os.WriteFile(path, []byte(completionBody), 0o755); err != nil { //nolint:gosec // a program has to be executable
 		return fmt.Errorf("write completion: %w", err)
 	}

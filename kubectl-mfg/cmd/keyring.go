@@ -64,7 +64,7 @@ Exit code 3 if something does not match; each finding says what to do next.
 	}, &inspect.Keyring{Verify: true})
 }
 
-// keyringLook is what both have in common.
+// keyringLook adds what both share.
 func (a *app) keyringLook(cmd *cobra.Command, op *inspect.Keyring) *cobra.Command {
 	cmd.Args, cmd.ValidArgsFunction = exactly("GROUP"), a.completeGroup
 	cmd.Flags().StringVar(&op.Color, "color", cli.ColorAuto, "Colour: "+strings.Join(cli.Colors, "|")+".")

@@ -66,7 +66,7 @@ right to read is left out and listed in missing.txt.
 	return cmd
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *reportOp) Validate() error {
 	switch {
 	case op.Lines < 1:

@@ -12,7 +12,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 )
 
-// bindRequest adds the flags that all verbs have in common which ask the operator for something.
+// bindRequest adds the flags that all verbs share which ask the operator for something.
 func bindRequest(r *request.Request, cmd *cobra.Command, timeout time.Duration) func() (cli.Output, error) {
 	r.Verb = cmd.Name()
 	f := cmd.Flags()
@@ -26,7 +26,7 @@ func bindRequest(r *request.Request, cmd *cobra.Command, timeout time.Duration) 
 	return addOutputFlag(cmd)
 }
 
-// fill takes over what the command line says.
+// fill copies what the command line says.
 func (a *app) fill(r *request.Request, group string, out func() (cli.Output, error)) (err error) {
 	if r.Output, err = out(); err != nil {
 		return err

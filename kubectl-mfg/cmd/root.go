@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package cmd is the command line of `kubectl mfg`, one file per verb. cobra only fills an operation; the operation
-// checks itself without any I/O and runs against what it is given.
+// checks itself without any I/O and runs against its arguments.
 package cmd
 
 import (
@@ -25,7 +25,7 @@ import (
 
 // operation is one verb, filled in.
 type operation interface {
-	// Validate looks at nothing but the operation. Its errors are errors of usage.
+	// Validate looks only at the operation. Its errors are errors of usage.
 	Validate() error
 }
 
@@ -34,8 +34,8 @@ type app struct {
 	env     cli.Environment
 	flags   *genericclioptions.ConfigFlags
 	connect func() (Cluster, error)
-	// perform checks an operation and runs it against the cluster; run returns the exit code if there was no error. It is replaced by
-	// tests that want to see the operation.
+	// perform checks an operation and runs it against the cluster; run returns the exit code if there was no error. Tests that want
+	// to see the operation replace it.
 	perform func(ctx context.Context, op operation, run func(context.Context, Cluster) (int, error)) error
 	// offline does the same without a cluster.
 	offline func(ctx context.Context, op operation, run func(context.Context) (int, error)) error
@@ -75,8 +75,8 @@ func Main(ctx context.Context, args []string, env cli.Environment) int {
 	return newApp(env).main(ctx, args)
 }
 
-// silenceClientLogs drops what the Kubernetes client logs by itself: a command says in its own words what failed and what it does instead, and
-// a line of log would lie across a dashboard.
+// silenceClientLogs drops the log lines of the Kubernetes client: a command says in its own words what failed and what it does instead, and a
+// log line would spoil a dashboard.
 var silenceClientLogs = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 
 func (a *app) main(ctx context.Context, args []string) int {
@@ -103,8 +103,8 @@ func (a *app) main(ctx context.Context, args []string) int {
 	}
 }
 
-// escaped has all that is printed from here on go through an escape.Writer: whatever the cluster says, nothing of it steers the terminal.
-// A verb whose output is not for people says so, by escape.Exact or escape.Raw.
+// escaped sends all output from here on through an escape.Writer: nothing that the cluster says can steer the terminal. A verb whose
+// output is not for people says so, by escape.Exact or escape.Raw.
 func (a *app) escaped() (end func()) {
 	before, terminal := a.env.IOStreams, a.env.Terminal != nil
 	if terminal {
@@ -113,7 +113,7 @@ func (a *app) escaped() (end func()) {
 	out, errOut := escape.NewWriter(before.Out, terminal), escape.NewWriter(before.ErrOut, true)
 	a.env.Out, a.env.ErrOut = out, errOut
 	return func() {
-		_ = errors.Join(out.Close(), errOut.Close()) // who does not read any more misses nothing
+		_ = errors.Join(out.Close(), errOut.Close()) // a reader that has gone misses nothing
 		a.env.IOStreams = before
 	}
 }
@@ -197,7 +197,7 @@ func groupArgument(arg string) (string, error) {
 	return name, nil
 }
 
-// namespace is the one of the flags, or of the kubeconfig's context.
+// namespace returns the namespace of the flags, or of the kubeconfig's context.
 func (a *app) namespace() (string, error) {
 	name, _, err := a.flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
@@ -221,7 +221,7 @@ func atMost(n int) cobra.PositionalArgs {
 	}
 }
 
-// family is a verb that has nothing but verbs of its own: without one of them it shows its help.
+// family makes a verb that only has verbs of its own: without one of them it shows its help.
 func family(cmd *cobra.Command, verbs ...*cobra.Command) *cobra.Command {
 	var names []string
 	for _, v := range verbs {

@@ -60,7 +60,7 @@ If the operator cannot be reached, the output shows the last known status and sa
 			if op.Group, err = bareName(args[0]); err != nil {
 				return err
 			}
-			// An empty name would mean all groups: not what somebody wants who gave one.
+			// An empty name would mean all groups: not what a user wants who gave one.
 			if op.Group == "" {
 				return cli.Usage("GROUP is empty")
 			}

@@ -48,11 +48,11 @@ func upgradeStatus(a *app) *cobra.Command {
 	return cmd
 }
 
-// upgradeHold is what pause and resume have in common.
+// upgradeHold adds what pause and resume share.
 func upgradeHold(a *app, cmd *cobra.Command, op *upgrade.Hold) *cobra.Command {
 	cmd.Args, cmd.ValidArgsFunction = atMost(1), a.completeGroup
 	out := bindRequest(&op.Request, cmd, time.Second)
-	for _, flag := range []string{"wait", "timeout"} { // nothing is waited for: it holds once it is written
+	for _, flag := range []string{"wait", "timeout"} { // it waits for nothing: it holds once it is written
 		cmd.Flags().Lookup(flag).Hidden = true
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
@@ -70,7 +70,7 @@ func upgradeHold(a *app, cmd *cobra.Command, op *upgrade.Hold) *cobra.Command {
 	return cmd
 }
 
-// optionalGroup reads GROUP where it may be left out. An empty name would mean all groups: not what somebody wants who gave one.
+// optionalGroup reads GROUP if it may be left out. An empty name would mean all groups: not what a user wants who gave one.
 func optionalGroup(args []string) (string, error) {
 	if len(args) == 0 {
 		return "", nil

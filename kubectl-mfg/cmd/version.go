@@ -37,7 +37,7 @@ type versionReport struct {
 	Verdict    string `json:"verdict,omitempty"`
 }
 
-// newVersionReport says what is known without asking anybody.
+// newVersionReport says what is known without asking the operator.
 func newVersionReport(client string) versionReport {
 	return versionReport{
 		APIVersion: report.APIVersion, Kind: "MfgVersionReport",
@@ -78,7 +78,7 @@ func (a *app) versionCommand() *cobra.Command {
 	return cmd
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *versionOp) Validate() error {
 	if op.OperatorNamespace == "" {
 		return errors.New("--operator-namespace is empty")
@@ -117,7 +117,7 @@ func (op *versionOp) write(env cli.Environment, v versionReport) error {
 	return nil
 }
 
-// verdict says whether a plugin works with an operator: they may be one minor version apart.
+// versionVerdict says whether a plugin works with an operator: they may be one minor version apart.
 func versionVerdict(client, operator string) string {
 	c, errC := version.ParseSemantic(client)
 	o, errO := version.ParseSemantic(operator)
@@ -138,7 +138,7 @@ func versionVerdict(client, operator string) string {
 
 func apart(a, b uint) uint { return max(a, b) - min(a, b) }
 
-// buildVersion is what the Go toolchain wrote into this binary.
+// buildVersion returns what the Go toolchain wrote into this binary.
 func buildVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -24,7 +24,7 @@ import (
 )
 
 // Action runs a verb on the terminal that the dashboard lends it: the same plan, the same questions, the same refusals. It
-// does not wait for the outcome, which the dashboard shows as it unfolds.
+// does not wait for the outcome: the dashboard shows how that develops.
 type Action struct {
 	env     cli.Environment
 	cluster Cluster
@@ -35,13 +35,13 @@ type Action struct {
 
 // verb is what a key of the dashboard runs.
 type verb interface {
-	// Said is what it came to, for one line of the screen.
+	// Said returns the outcome, for one line of the screen.
 	Said() string
 	Validate() error
 	Run(ctx context.Context, env cli.Environment, c request.Cluster) (int, error)
 }
 
-// NewAction makes what carries an action of the dashboard out.
+// NewAction makes what carries out an action of the dashboard.
 func NewAction(env cli.Environment, c Cluster, operatorNamespace string, a tui.Action) *Action {
 	d := &Action{env: env, cluster: c}
 	r := request.Request{
@@ -77,10 +77,10 @@ func (d *Action) SetStdout(w io.Writer) {
 // SetStderr ignores stderr: all output goes to stdout.
 func (d *Action) SetStderr(io.Writer) {}
 
-// Outcome says in a line what came of it.
+// Outcome returns the outcome in a line.
 func (d *Action) Outcome() string { return d.outcome }
 
-// Run runs the verb. A refusal stays on the screen until it was read; it names the next step.
+// Run runs the verb. A refusal stays on the screen until the user has read it; it names the next step.
 func (d *Action) Run() error {
 	//nolint:contextcheck // Ctrl-C ends the verb, not the dashboard, whose context it is not.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -102,25 +102,25 @@ func (d *Action) Run() error {
 	d.outcome = cli.FirstLine(err)
 	var own *cli.Error
 	if errors.As(err, &own) && own.Code == cli.ExitUsage {
-		return nil // the person who said no knows
+		return nil // the person who said no knows that
 	}
 	fmt.Fprintf(screen, "error: %v\n\nPress enter to go back to the dashboard. ", err)
 	_, _ = bufio.NewReader(d.env.In).ReadString('\n')
 	return nil
 }
 
-// lendKeys takes the keyboard back when the verb is interrupted. A question that nobody answered is left behind reading,
-// and would eat the keys that are meant for the dashboard.
+// lendKeys takes back the keyboard when the verb is interrupted. An unanswered question is left behind still reading,
+// and would swallow keys that are meant for the dashboard.
 func (d *Action) lendKeys(ctx context.Context) (end func()) {
 	keys, err := cancelreader.NewReader(d.env.In)
 	if err != nil {
-		return func() {} // no terminal: there is nobody to type on
+		return func() {} // no terminal: no one can type
 	}
 	d.env.In = keys
 	stop := context.AfterFunc(ctx, func() { keys.Cancel() })
 	return func() {
 		if stop() {
-			_ = keys.Close() // nobody reads any more
+			_ = keys.Close() // no reader is left
 		}
 	}
 }

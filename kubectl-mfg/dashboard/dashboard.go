@@ -23,7 +23,7 @@ import (
 	"github.com/mysql-mfg/mfg/tui/gauge"
 )
 
-// Cluster is what the dashboard follows, and what its keys ask for.
+// Cluster is what the dashboard follows, and what its keys need.
 type Cluster interface {
 	request.Cluster
 	inspect.Cluster
@@ -47,7 +47,7 @@ type Op struct {
 	Color             string
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Op) Validate() error {
 	switch {
 	case op.Group != "" && op.AllNamespaces:
@@ -62,7 +62,7 @@ func (op *Op) Validate() error {
 	return nil
 }
 
-// Run draws until somebody quits.
+// Run draws until the user quits.
 func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, error) {
 	namespace := op.Namespace
 	if op.AllNamespaces {
@@ -86,7 +86,7 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 	return cli.ExitHealthy, nil
 }
 
-// options bind what the dashboard asks to the cluster.
+// options connects the dashboard's questions to the cluster.
 func (op *Op) options(ctx context.Context, env cli.Environment, c Cluster, namespace string) tui.Options {
 	return tui.Options{
 		Namespace: namespace, Group: op.Group, Now: env.Now(), AllowActions: op.AllowActions,
@@ -99,7 +99,7 @@ func (op *Op) options(ctx context.Context, env cli.Environment, c Cluster, names
 	}
 }
 
-// SpeaksUnicode is false only where the locale says so: many shells in containers have none, on terminals that do.
+// SpeaksUnicode is false only if the locale says so: many shells in containers have none, on terminals that do.
 func SpeaksUnicode(getenv func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := strings.ToUpper(getenv(name)); v != "" {
@@ -112,7 +112,7 @@ func SpeaksUnicode(getenv func(string) string) bool {
 // onceTimeout is how long one frame waits for what it shows.
 const onceTimeout = 5 * time.Second
 
-// once prints one frame. Like status, it tells by its exit code whether something needs attention.
+// once prints one frame. As with status, its exit code tells whether something needs attention.
 func (op *Op) once(ctx context.Context, env cli.Environment, m tui.Model, feeds tui.Feeds) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, onceTimeout)
 	defer cancel()

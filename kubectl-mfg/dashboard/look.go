@@ -23,14 +23,14 @@ import (
 )
 
 const (
-	// lookTimeout bounds what a key waits for: a node that hangs has used up the time of its own log by then, several times.
+	// lookTimeout bounds how long a key waits: by then a hanging node has used up the time of its own log several times.
 	lookTimeout = 15 * time.Second
 	// linesShown is how many lines of logs are on the page, podsShown how many pods.
 	linesShown = 400
 	podsShown  = 50
 )
 
-// figures are what the sidecars of a group have measured.
+// figures adds what the sidecars of a group have measured.
 func (op *Op) figures(ctx context.Context, c Cluster, h tui.Answer) tui.Answer {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -42,7 +42,7 @@ func (op *Op) figures(ctx context.Context, c Cluster, h tui.Answer) tui.Answer {
 	return h
 }
 
-// look answers what somebody drills into.
+// look answers a question of the drill page.
 func look(ctx context.Context, env cli.Environment, c Cluster, q drill.Question) drill.Answer {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -104,7 +104,7 @@ func podOf(p *corev1.Pod, now time.Time) drill.Pod {
 	return out
 }
 
-// said is a reason with its message, in one line that steers nothing.
+// said returns a reason with its message, in one line that cannot steer the terminal.
 func said(reason, message string) string {
 	words := reason
 	if message != "" {
@@ -125,7 +125,7 @@ func stateOf(s corev1.ContainerState, now time.Time) string {
 	return "not known"
 }
 
-// ended is how a container ended; empty if it did not.
+// ended says how a container ended; empty if it did not.
 func ended(t *corev1.ContainerStateTerminated, now time.Time) string {
 	if t == nil {
 		return ""

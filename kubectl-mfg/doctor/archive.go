@@ -11,10 +11,10 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
-// behind is how old the latest point in time may be before somebody should look, beyond twice the interval: an upload takes a while.
+// behind is how old the latest point in time may be before a person should look, beyond twice the interval: an upload takes a while.
 const behind = time.Minute
 
-// defaultInterval is that of backup.pitr.
+// defaultInterval is the default of backup.pitr.
 const defaultInterval = 30 * time.Second
 
 // archive looks at the archive of binary logs.
@@ -33,7 +33,7 @@ func archive(w World) []Finding {
 		out = append(out, one(Warn, remedy, "the archive of binary logs lacks transactions (%d gaps): no moment within can be brought back", p.GapCount)...)
 	}
 	switch late := w.lateness(p); {
-	case len(out) > 0: // what is wrong was said
+	case len(out) > 0: // the findings already say what is wrong
 	case p.Latest == nil:
 		out = append(out, one(Warn, timeline, "nothing is archived yet")...)
 	case late > 0:
@@ -42,7 +42,7 @@ func archive(w World) []Finding {
 	return out
 }
 
-// lateness is what the age of the latest point should be at most, if it is older; 0 otherwise.
+// lateness returns the greatest age that the latest point should have, if it is older; 0 otherwise.
 func (w World) lateness(p *report.PITR) time.Duration {
 	if p.Latest == nil {
 		return 0

@@ -18,7 +18,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
-// backupStore looks at the backups, at a restore, and at what both need. Nothing that it finds keeps MySQL from failing over.
+// backupStore looks at the backups, at a restore, and at what both need. No finding keeps MySQL from failing over.
 func backupStore(ctx context.Context, w World) []Finding {
 	out := restoring(w)
 	b := report.BackupsOf(w.Group)
@@ -36,7 +36,7 @@ func backupStore(ctx context.Context, w World) []Finding {
 	return one(OK, wire.Remedy{}, "the newest is %s old, and the last verification passed %s ago", w.ago(*last), w.ago(*proven))
 }
 
-// ago is the age of a time by the API server's clock, where that is known: this machine's may be wrong by hours.
+// ago returns the age of a time by the API server's clock, if known: this machine's may be wrong by hours.
 func (w World) ago(t time.Time) string {
 	now := w.Now
 	if w.ServerErr == nil && !w.ServerTime.IsZero() {
@@ -45,7 +45,7 @@ func (w World) ago(t time.Time) string {
 	return duration.HumanDuration(max(0, now.Sub(t)))
 }
 
-// restoring is a restore that cannot go on.
+// restoring finds a restore that cannot continue.
 func restoring(w World) []Finding {
 	r := report.RestoreOf(w.Group)
 	switch {
@@ -58,7 +58,7 @@ func restoring(w World) []Finding {
 	return one(Warn, wire.Remedy{Command: fmt.Sprintf("kubectl mfg status %s -n %s -w", w.Group.Name, w.Group.Namespace)}, "the group is being restored from %s, and does not serve yet", r.From)
 }
 
-// backupConditions is what the operator says itself.
+// backupConditions tells what the operator itself says.
 func backupConditions(w World, b *report.Backups) []Finding {
 	var out []Finding
 	remedy := wire.Remedy{Command: fmt.Sprintf("kubectl mfg backup list %s -n %s", w.Group.Name, w.Group.Namespace)}
@@ -76,7 +76,7 @@ func backupConditions(w World, b *report.Backups) []Finding {
 	return out
 }
 
-// backupProfiles are backups that say too much, or that go with what they are to replace.
+// backupProfiles finds backups that reveal too much, or that would be lost with the data that they should replace.
 func backupProfiles(ctx context.Context, w World) []Finding {
 	var out []Finding
 	encrypted := w.Group.Spec.EncryptionAtRest != nil && w.Group.Spec.EncryptionAtRest.Enabled
@@ -109,7 +109,7 @@ func profilesOf(g *v1alpha1.MysqlFailoverGroup) []v1alpha1.BackupProfile {
 	return g.Spec.Backup.Profiles
 }
 
-// backupSecretNames are the Secrets that backups need, each with what for.
+// backupSecretNames returns the Secrets that backups need, each with its purpose.
 func backupSecretNames(g *v1alpha1.MysqlFailoverGroup) map[string]string {
 	all := map[string]string{}
 	need := func(name, what string) {
@@ -140,7 +140,7 @@ func backupSecretNames(g *v1alpha1.MysqlFailoverGroup) map[string]string {
 	return all
 }
 
-// backupSecrets: whether a Secret is there is known by its metadata; what it holds is not read.
+// backupSecrets: the metadata tells whether a Secret exists; its contents are not read.
 func backupSecrets(w World) []Finding {
 	var out []Finding
 	names := backupSecretNames(w.Group)
@@ -166,7 +166,7 @@ func sortedKeys(all map[string]string) []string {
 	return names
 }
 
-// backupSchedules: a backup that a person has to think of is not made on the day when it counts.
+// backupSchedules: a backup that a person must remember is missing on the day when it counts.
 func backupSchedules(w World) []Finding {
 	var suspended []string
 	scheduled := false
@@ -188,12 +188,12 @@ func backupSchedules(w World) []Finding {
 	return nil
 }
 
-// backupProof: what was never restored is a hope.
+// backupProof: a backup that was never restored is only a hope.
 func backupProof(w World, b *report.Backups) []Finding {
 	last, proven := b.Last()
 	create := wire.Remedy{Command: fmt.Sprintf("kubectl mfg backup create %s -n %s", w.Group.Name, w.Group.Namespace)}
 	switch {
-	case last == nil && (b.Ready == nil || *b.Ready): // else it was said
+	case last == nil && (b.Ready == nil || *b.Ready): // else a condition said so
 		return one(Warn, create, "there is no backup yet")
 	case last != nil && proven == nil && (b.Verified == nil || *b.Verified):
 		return one(Warn, wire.Remedy{Text: "and set verification in a profile", Command: fmt.Sprintf("kubectl mfg backup verify %s -n %s", w.Group.Name, w.Group.Namespace)},
@@ -202,7 +202,7 @@ func backupProof(w World, b *report.Backups) []Finding {
 	return nil
 }
 
-// lookForBackupSecrets asks for the metadata of Secrets alone.
+// lookForBackupSecrets asks only for the metadata of Secrets.
 func lookForBackupSecrets(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailoverGroup) map[string]error {
 	found := map[string]error{}
 	for name := range backupSecretNames(g) {

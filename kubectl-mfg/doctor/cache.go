@@ -18,7 +18,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
-// cacheStore looks at the cache store and what is around it. Nothing that it finds keeps MySQL from failing over.
+// cacheStore looks at the cache store and what is around it. No finding keeps MySQL from failing over.
 func cacheStore(ctx context.Context, w World) []Finding {
 	c := report.CacheOf(w.Group, w.Group.Status.ActiveSite, w.Forecast)
 	if c == nil {
@@ -37,7 +37,7 @@ func cacheStore(ctx context.Context, w World) []Finding {
 	return out
 }
 
-// cacheCondition is what the operator says itself, also of a Secret whose password it cannot use.
+// cacheCondition tells what the operator itself says, also of a Secret whose password it cannot use.
 func cacheCondition(w World, c *report.Cache) []Finding {
 	remedy := wire.Remedy{Command: fmt.Sprintf("kubectl mfg cache status %s -n %s", w.Group.Name, w.Group.Namespace)}
 	switch {
@@ -77,7 +77,7 @@ func cacheService(ctx context.Context, w World) []Finding {
 	return nil
 }
 
-// cacheMasters: two masters take writes that nobody can merge.
+// cacheMasters: two masters accept writes that cannot be merged.
 func cacheMasters(w World, c *report.Cache, pods map[string][]corev1.Pod) []Finding {
 	var labelled []string
 	for site, all := range pods {
@@ -106,7 +106,7 @@ func cacheSelector(group, site string) string {
 	return selector
 }
 
-// cachePods are the cache pods of the group by site, and why they cannot be seen.
+// cachePods returns the cache pods of the group by site, or why they cannot be seen.
 func cachePods(ctx context.Context, w World) (map[string][]corev1.Pod, []Finding) {
 	list, err := w.Kube.CoreV1().Pods(w.Group.Namespace).List(ctx, metav1.ListOptions{LabelSelector: cacheSelector(w.Group.Name, "")})
 	if err != nil {
@@ -119,7 +119,7 @@ func cachePods(ctx context.Context, w World) (map[string][]corev1.Pod, []Finding
 	return found, nil
 }
 
-// cacheMemory: an engine that may hold more than its container or its node has is killed when it is full, and not before.
+// cacheMemory: an engine that may hold more than its container or its node has is killed only once it is full.
 func cacheMemory(ctx context.Context, w World, c *report.Cache, pods map[string][]corev1.Pod) []Finding {
 	var out []Finding
 	most := w.Group.Spec.Cache.MaxMemory

@@ -28,7 +28,7 @@ const (
 	crashLoop       = "CrashLoopBackOff"
 )
 
-// cacheOfSite is what is wrong with the cache of one site: the pod says more than the engine that does not answer.
+// cacheOfSite finds what is wrong with the cache of one site: the pod says more than an engine that does not answer.
 func cacheOfSite(w World, s report.CacheSite, pods []corev1.Pod) []Finding {
 	describe := func(format string, args ...any) []Finding {
 		return one(Fail, wire.Remedy{Command: fmt.Sprintf("kubectl describe pods -n %s -l %s", w.Group.Namespace, cacheSelector(w.Group.Name, s.Name))}, format, args...)
@@ -95,7 +95,7 @@ func cacheCertificate(w World) []Finding {
 		"the certificate lacks names of the cache, so clients that verify it refuse to connect: %s", strings.Join(missing, ", "))
 }
 
-// cacheNames are what clients, and the operator, connect to.
+// cacheNames returns the names that clients, and the operator, connect to.
 func cacheNames(g *v1alpha1.MysqlFailoverGroup) []string {
 	names := []string{v1alpha1.CacheService(g.Name) + "." + g.Namespace + ".svc"}
 	for _, s := range g.Spec.Sites {

@@ -10,7 +10,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
-// groupCertificate tells until when the group's certificate is good, as status says: no Secret is read for it.
+// groupCertificate tells until when the group's certificate is valid, as status says: it reads no Secret.
 func groupCertificate(_ context.Context, w World) []Finding {
 	if w.Group.Spec.TLS == nil {
 		return nil

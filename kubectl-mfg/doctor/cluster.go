@@ -51,7 +51,7 @@ func leader(ctx context.Context, w World) []Finding {
 	return one(OK, wire.Remedy{}, "%s leads", *lease.Spec.HolderIdentity)
 }
 
-// podsOfSites are the group's pods by site, and why they cannot be seen.
+// podsOfSites returns the group's pods by site, or why they cannot be seen.
 func podsOfSites(ctx context.Context, w World) (map[string]corev1.Pod, []Finding) {
 	selector := v1alpha1.LabelGroup + "=" + w.Group.Name + "," + v1alpha1.LabelName + "=" + v1alpha1.NameMySQL
 	list, err := w.Kube.CoreV1().Pods(w.Group.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
@@ -62,14 +62,14 @@ func podsOfSites(ctx context.Context, w World) (map[string]corev1.Pod, []Finding
 	for _, pod := range list.Items {
 		site := pod.Labels[v1alpha1.LabelSite]
 		if have, is := found[site]; is && have.DeletionTimestamp == nil {
-			continue // a pod that goes away says less than the one that replaces it
+			continue // a pod that is being deleted says less than its replacement
 		}
 		found[site] = pod
 	}
 	return found, nil
 }
 
-// hosts are the nodes of the group's pods.
+// hosts returns the nodes of the group's pods.
 func hosts(ctx context.Context, w World) (map[string]*corev1.Node, []Finding) {
 	all, unseen := podsOfSites(ctx, w)
 	if unseen != nil {
@@ -119,7 +119,7 @@ func nodeReady(node *corev1.Node) bool {
 	})
 }
 
-// spread: sites on one node die together.
+// spread: sites on one node fail together.
 func spread(ctx context.Context, w World) []Finding {
 	all, unseen := podsOfSites(ctx, w)
 	if unseen != nil {
@@ -145,7 +145,7 @@ func spread(ctx context.Context, w World) []Finding {
 	return out
 }
 
-// swap: a mysqld that is swapped out misses its lease, and what lies in its memory lies on a disk.
+// swap: a mysqld that is swapped out misses its lease, and its memory is then on a disk.
 func swap(ctx context.Context, w World) []Finding {
 	found, unseen := hosts(ctx, w)
 	if unseen != nil {

@@ -21,7 +21,7 @@ import (
 // Level is how bad a finding is.
 type Level string
 
-// The levels, the worst last but for Unknown, which is no judgement.
+// The levels, the worst last, except Unknown, which is no judgement.
 const (
 	Unknown Level = "UNKNOWN"
 	OK      Level = "OK"
@@ -39,7 +39,7 @@ type Finding struct {
 	Remedy   string        `json:"remedy,omitempty"`
 }
 
-// advised is the finding with what to do next, if there is anything.
+// advised returns the finding with what to do next, if there is anything.
 func (f Finding) advised(remedy wire.Remedy) Finding {
 	if remedy != (wire.Remedy{}) {
 		f.Remedies, f.Remedy = []wire.Remedy{remedy}, remedy.String()
@@ -47,7 +47,7 @@ func (f Finding) advised(remedy wire.Remedy) Finding {
 	return f
 }
 
-// Report are all findings.
+// Report is all findings.
 type Report struct {
 	APIVersion string          `json:"apiVersion"`
 	Kind       string          `json:"kind"`
@@ -82,14 +82,14 @@ type World struct {
 	ServerTime time.Time
 	ServerTook time.Duration
 	ServerErr  error
-	// Forecast and Problems are those of kubectl mfg status; the former is nil while the group is not healthy.
+	// Forecast and Problems are those of kubectl mfg status; Forecast is nil while the group is not healthy.
 	Forecast *report.Forecast
 	Problems []report.Problem
 	// Escrow is nil for a group without encryption.
 	Escrow *Endpoint
 	// CacheCertificate is nil for a group without a cache store, or whose cache does not speak TLS.
 	CacheCertificate *Certificate
-	// BackupSecrets are the Secrets that backups need: nil for one that is there, or else why it is not seen.
+	// BackupSecrets are the Secrets that backups need: nil for one that exists, or else why it cannot be seen.
 	BackupSecrets map[string]error
 }
 
@@ -190,7 +190,7 @@ func forecast(_ context.Context, w World) []Finding {
 		known = "last known: "
 	}
 	switch {
-	case w.OperatorDown: // which is a failure already; what was foreseen before is no answer
+	case w.OperatorDown: // which is already a failure; an older forecast is no answer
 		return one(Unknown, explain, "no forecast: no operator looks after the group")
 	case f == nil && len(w.Problems) > 0:
 		return one(Fail, wire.Remedy{Command: fmt.Sprintf("kubectl mfg status %s -n %s", w.Group.Name, w.Group.Namespace)},
@@ -207,7 +207,7 @@ func forecast(_ context.Context, w World) []Finding {
 	return one(OK, wire.Remedy{}, "%s%s", known, f.Message)
 }
 
-// gravest is the first problem in words, and how many more there are.
+// gravest returns the first problem in words, and how many more there are.
 func gravest(all []report.Problem) string {
 	words := strings.TrimSpace(all[0].Site+" "+all[0].Message) + " [" + string(all[0].Reason) + "]"
 	if more := len(all) - 1; more > 0 {
@@ -216,8 +216,8 @@ func gravest(all []report.Problem) string {
 	return words
 }
 
-// Bounds of what two clocks may differ. Nothing is decided by comparing them; but pauses, cooldowns and records are read
-// by people who look at another one.
+// Bounds of how much two clocks may differ. No decision compares them; but people who look at another clock read pauses,
+// cooldowns and records.
 const (
 	clockWarn = 2 * time.Second
 	clockFail = 30 * time.Second
@@ -230,8 +230,8 @@ func clocks(_ context.Context, w World) []Finding {
 	case w.OperatorTime.IsZero():
 		return one(Unknown, wire.Remedy{}, "the operator's clock was not read")
 	}
-	// Both were read at moments that this machine's clock can tell apart. The header has whole seconds: half of one is
-	// added for what was cut off.
+	// Both were read at moments that this machine's clock can tell apart. The header has whole seconds: half a second is
+	// added for the cut-off part.
 	operatorAhead := w.OperatorTime.Sub(w.Asked)
 	serverAhead := w.ServerTime.Add(500 * time.Millisecond).Sub(w.Now.Add(w.ServerTook / 2))
 	apart := (operatorAhead - serverAhead).Abs().Round(100 * time.Millisecond)

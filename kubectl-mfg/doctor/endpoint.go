@@ -15,7 +15,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
-// Where every pod of a group with TLS has the authorities that it believes, and the certificate that it shows (operator/render/pod.go).
+// Where every pod of a group with TLS has the authorities that it trusts, and the certificate that it shows (operator/render/pod.go).
 const (
 	authoritiesFile = "/etc/mfg-tls/ca.crt"
 	certificateFile = "/etc/mfg-tls/tls.crt"
@@ -33,7 +33,7 @@ func (op *Op) escrow(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailoverGr
 	return e
 }
 
-// cacheCertificateOf is the certificate that the cache shows; MySQL shows the same one, and its pods are there anyway.
+// cacheCertificateOf returns the certificate that the cache shows; MySQL shows the same one, and its pods exist anyway.
 func cacheCertificateOf(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailoverGroup) *Certificate {
 	if at := report.CacheOf(g, "", nil); at == nil || !at.TLS || g.Spec.TLS == nil {
 		return nil
@@ -42,7 +42,7 @@ func cacheCertificateOf(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailove
 	return &Certificate{PEM: raw, Err: err}
 }
 
-// publicFile reads a file of the group's TLS Secret out of a running pod of the group: it is public, and reading the Secret would show the
+// publicFile reads a file of the group's TLS Secret from a running pod of the group: it is public, and reading the Secret would show the
 // key too.
 func publicFile(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailoverGroup, file string) ([]byte, error) {
 	all, err := c.Kube().CoreV1().Pods(g.Namespace).List(ctx, metav1.ListOptions{LabelSelector: pods.Selector(g.Name, "")})

@@ -13,7 +13,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// Endpoint is what the operator's escrow endpoint shows, and whom the sites of the group believe.
+// Endpoint is what the operator's escrow endpoint shows, and which authorities the group's sites trust.
 type Endpoint struct {
 	// Chain is what the endpoint showed, its own certificate first; Err says why it could not be asked.
 	Chain []*x509.Certificate
@@ -26,7 +26,7 @@ type Endpoint struct {
 // soon is how long before its end a certificate should have been renewed.
 const soon = 7 * 24 * time.Hour
 
-// escrow plays a sidecar that is about to hand over a keyring: would it believe the endpoint?
+// escrow plays a sidecar that is about to hand over a keyring: would it trust the endpoint?
 func escrow(_ context.Context, w World) []Finding {
 	if w.Escrow == nil {
 		return nil // the group is not encrypted
@@ -64,7 +64,7 @@ func escrow(_ context.Context, w World) []Finding {
 	return one(OK, wire.Remedy{}, "the sites believe the endpoint %s, until %s", name, shown.NotAfter.UTC().Format(time.DateOnly))
 }
 
-// lackingToForward is which of the two rights is missing that a forwarded port takes: the pod must be found first.
+// lackingToForward says which of the two rights for a forwarded port is missing: the pod must be found first.
 func lackingToForward(err error) (verb, kind string) {
 	if strings.Contains(err.Error(), `cannot list resource "pods"`) {
 		return "list", "pods"

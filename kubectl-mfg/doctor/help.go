@@ -4,7 +4,7 @@ package doctor
 
 import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 
-// What the command says of itself, and how it is used.
+// The command's help, and its usage.
 const (
 	Help = `Check what the operator has no right to see around a group, but you may have: whether Secrets are encrypted at rest
 and who can read them, swap and readiness of nodes, sites that share a node, clocks, volumes that can grow, budgets

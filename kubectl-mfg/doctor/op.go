@@ -16,14 +16,14 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
-// Cluster is what an examination asks of the cluster.
+// Cluster is what an examination needs of the cluster.
 type Cluster interface {
 	mysqlclient.Cluster
 	// Live asks the operator for the status of a group.
 	Live(ctx context.Context, operatorNamespace, namespace, group string) (wire.StatusList, error)
-	// Clock is the time of the API server, and how long it took to answer.
+	// Clock returns the time of the API server, and how long it took to answer.
 	Clock(ctx context.Context) (server time.Time, took time.Duration, err error)
-	// EscrowChain is what the operator's escrow endpoint shows of itself.
+	// EscrowChain returns the certificates that the operator's escrow endpoint shows.
 	EscrowChain(ctx context.Context, operatorNamespace string) ([]*x509.Certificate, error)
 }
 
@@ -36,10 +36,10 @@ type Op struct {
 	Output            cli.Output
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Op) Validate() error { return nil }
 
-// Run examines a group and draws what was found.
+// Run examines a group and draws the findings.
 func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, error) {
 	rep, err := op.Examine(ctx, env, c)
 	if err != nil {
@@ -58,7 +58,7 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 	return code, nil
 }
 
-// Code is degraded for a failure alone: a warning is to be thought about, and what is unknown is no judgement.
+// Code is degraded only for a failure: a warning needs thought, and an unknown is no judgement.
 func Code(rep Report) int {
 	if rep.Worst() == Fail {
 		return cli.ExitDegraded

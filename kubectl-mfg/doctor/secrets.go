@@ -17,7 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
-// secretsAtRest looks at the command lines of the API servers, where they run as pods that can be seen. What their
+// secretsAtRest looks at the command lines of the API servers, if they run as pods that can be seen. What their
 // configuration encrypts is not visible from here.
 func secretsAtRest(ctx context.Context, w World) []Finding {
 	manual := wire.Remedy{Text: "ask the people who run the control plane whether Secrets are encrypted at rest, and by which provider"}
@@ -49,10 +49,10 @@ func secretsAtRest(ctx context.Context, w World) []Finding {
 	return one(OK, wire.Remedy{}, "every API server has an --encryption-provider-config; see there that secrets are among its resources")
 }
 
-// everybody are groups that hold anyone who is logged in, or not even that.
+// everybody lists groups that hold anyone who is logged in, or even anyone at all.
 var everybody = []string{"system:authenticated", "system:unauthenticated", "system:serviceaccounts"}
 
-// secretReaders lists who can read the Secrets of the namespace. Whoever can holds root of every site.
+// secretReaders lists who can read the Secrets of the namespace. Anyone who can holds root of every site.
 func secretReaders(ctx context.Context, w World) []Finding {
 	a, problem := accessIn(ctx, w, w.Group.Namespace)
 	if problem != nil {
@@ -61,7 +61,7 @@ func secretReaders(ctx context.Context, w World) []Finding {
 	return a.judge()
 }
 
-// keyReaders lists who can read the Secrets of the operator's namespace. Whoever can has the keys that sign, and opens what site they like.
+// keyReaders lists who can read the Secrets of the operator's namespace. Anyone who can has the signing keys, and can open any site.
 func keyReaders(ctx context.Context, w World) []Finding {
 	a, problem := accessIn(ctx, w, w.OperatorNamespace)
 	if problem != nil {
@@ -75,7 +75,7 @@ func keyReaders(ctx context.Context, w World) []Finding {
 	return one(OK, wire.Remedy{}, "%d can read the keys in %s with which sites of every group are opened and fenced%s", len(a.all), w.OperatorNamespace, listed(a.all))
 }
 
-// accessIn is who may read Secrets and enter pods in a namespace, or what was found in the way of a look at it.
+// accessIn returns who may read Secrets and enter pods in a namespace, or the findings if it cannot look.
 func accessIn(ctx context.Context, w World, ns string) (access, []Finding) {
 	a := access{all: map[string]bool{}, named: map[string]bool{}, pods: map[string]bool{}}
 	rules, err := rulesOf(ctx, w, ns)
@@ -100,7 +100,7 @@ func accessIn(ctx context.Context, w World, ns string) (access, []Finding) {
 }
 
 // access is who may read all Secrets of the namespace, Secrets of the group that a rule names, and who may make pods, or run
-// commands in them, and see what is mounted there.
+// commands in them, and so see what is mounted there.
 type access struct{ all, named, pods map[string]bool }
 
 func (a access) add(g *v1alpha1.MysqlFailoverGroup, rules []rbacv1.PolicyRule, subjects []rbacv1.Subject) {
@@ -131,7 +131,7 @@ func isOurs(g *v1alpha1.MysqlFailoverGroup, name string) bool {
 	return of && strings.Index(rest, "-keyring-") > 0
 }
 
-// rulesOf are the rules of every role that can be bound in the namespace, by kind and name.
+// rulesOf returns the rules of every role that can be bound in the namespace, by kind and name.
 func rulesOf(ctx context.Context, w World, ns string) (map[string][]rbacv1.PolicyRule, error) {
 	rules := map[string][]rbacv1.PolicyRule{}
 	roles, err := w.Kube.RbacV1().Roles(ns).List(ctx, metav1.ListOptions{})
@@ -151,16 +151,16 @@ func rulesOf(ctx context.Context, w World, ns string) (map[string][]rbacv1.Polic
 	return rules, nil
 }
 
-// readsSecrets is true if a rule allows to read Secrets: all, or those that it names.
+// readsSecrets is true if a rule allows reading Secrets: all, or those that it names.
 func readsSecrets(r rbacv1.PolicyRule) bool { return allows(r, "secrets", "get", "list", "watch") }
 
-// podMakers are the kinds by which pods are made.
+// podMakers are the kinds that make pods.
 var podMakers = []struct{ group, kind string }{
 	{"", "pods"}, {"", "replicationcontrollers"}, {"apps", "deployments"}, {"apps", "statefulsets"}, {"apps", "daemonsets"},
 	{"apps", "replicasets"}, {"batch", "jobs"}, {"batch", "cronjobs"},
 }
 
-// entersPods is true if a rule allows to make pods, by whatever kind, which can mount any Secret of the namespace, or to run
+// entersPods is true if a rule allows making pods, by any kind, which can mount any Secret of the namespace, or running
 // commands in them.
 func entersPods(r rbacv1.PolicyRule) bool {
 	for _, m := range podMakers {
@@ -216,7 +216,7 @@ func (a access) judge() []Finding {
 	return one(OK, wire.Remedy{}, "%s", words)
 }
 
-// openTo names the groups that hold anybody of which one, or one below it, is among those.
+// openTo names the groups of everybody that are among those, themselves or by a group below them.
 func openTo(those ...map[string]bool) string {
 	var open []string
 	for _, all := range everybody {
@@ -234,7 +234,7 @@ func openTo(those ...map[string]bool) string {
 	return strings.Join(open, ", ")
 }
 
-// listed names a few, behind a colon.
+// listed names a few, after a colon.
 func listed(who map[string]bool) string {
 	const shown = 8
 	names := slices.Sorted(maps.Keys(who))

@@ -24,16 +24,16 @@ import (
 const (
 	// canarySchema holds the rows of a drill, and nothing else.
 	canarySchema = "mfg_drill"
-	// canaryEvery is how often each site is tried: no pause can be told more exactly.
+	// canaryEvery is how often each site is tried: no pause can be measured more exactly.
 	canaryEvery = 20 * time.Millisecond
-	// canaryRestart is how long a session that was ended waits before it comes again.
+	// canaryRestart is how long an ended session waits before the next one.
 	canaryRestart = 100 * time.Millisecond
 	// canaryPatience is how long the first row, and the last words, may take.
 	canaryPatience = 10 * time.Second
 )
 
 // Canary writes rows on both sites of a drill, over the socket in the pod, and notes when each was acknowledged. The site
-// that takes writes takes them; the other refuses. All times are by the one clock of this machine.
+// that is open accepts them; the other refuses. All times are by the one clock of this machine.
 type Canary struct {
 	namespace, group string
 	sites            []string
@@ -47,7 +47,7 @@ type Canary struct {
 	mu    sync.Mutex
 	next  int64
 	Acked []Acknowledged
-	said  string // by the mysql client, the last thing that is no refusal
+	said  string // the mysql client's last words that are no refusal
 }
 
 // Acknowledged is a row that a site said it has committed.
@@ -80,7 +80,7 @@ func (op *Op) StartCanary(ctx context.Context, env cli.Environment, c Cluster, h
 	return k, nil
 }
 
-// without adds how to do without a canary.
+// without adds to an error how to drill without a canary.
 func (k *Canary) without(err error) error {
 	if apierrors.IsForbidden(err) {
 		err = fmt.Errorf("the canary needs the right to exec into pods and to read the group's root Secret: %w", err)
@@ -88,7 +88,7 @@ func (k *Canary) without(err error) error {
 	return cli.Refused("refused: no canary can write, so nothing would be measured by a client: %w\n  to drill without one: kubectl mfg drill %s -n %s --canary=false", err, k.group, k.namespace)
 }
 
-// Mark is a place in what was acknowledged.
+// Mark returns a place in the list of acknowledged rows.
 func (k *Canary) Mark() int {
 	if k == nil {
 		return 0
@@ -98,7 +98,7 @@ func (k *Canary) Mark() int {
 	return len(k.Acked)
 }
 
-// Measure waits until a site takes the rows and tells the longest time since a mark without an acknowledged one.
+// Measure waits until a site accepts the rows and returns the longest time since a mark without an acknowledged one.
 func (k *Canary) Measure(ctx context.Context, mark int, site string) (pauseMillis *int64, rows int64) {
 	if k == nil || !k.await(ctx, site) {
 		return nil, 0
@@ -126,7 +126,7 @@ func (k *Canary) await(ctx context.Context, site string) bool {
 	}
 }
 
-// write keeps a session open on a site. One that MySQL ends, as a failover does, comes again.
+// write keeps a session open on a site. If MySQL ends it, as in a failover, another follows.
 func (k *Canary) write(ctx context.Context, site string) {
 	for {
 		if err := k.session(ctx, site); err != nil {
@@ -140,7 +140,7 @@ func (k *Canary) write(ctx context.Context, site string) {
 	}
 }
 
-// session runs one mysql client that is fed a statement at a time.
+// session runs one mysql client and feeds it a statement at a time.
 func (k *Canary) session(ctx context.Context, site string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -154,7 +154,7 @@ func (k *Canary) session(ctx context.Context, site string) error {
 		k.feed(statements, ended)
 		_ = statements.Close()
 	}()
-	// A client that is stuck in a statement does not see the end of its input.
+	// A client stuck in a statement does not see the end of its input.
 	stop := context.AfterFunc(ctx, func() { _ = in.Close() })
 	defer stop()
 	go func() {
@@ -174,7 +174,7 @@ func (k *Canary) session(ctx context.Context, site string) error {
 	return err
 }
 
-// execution is a mysql client that goes on after an error. The password goes through stdin: a command line is in the
+// execution is a mysql client that continues after an error. The password goes through stdin: a command line is in the
 // audit log.
 func (k *Canary) execution(pod string, in io.Reader, out, errOut io.Writer) pods.Execution {
 	return pods.Execution{Namespace: k.namespace, Pod: pod, Container: pods.ContainerMySQL, In: in, Out: out, ErrOut: errOut, Command: []string{
@@ -183,8 +183,8 @@ func (k *Canary) execution(pod string, in io.Reader, out, errOut io.Writer) pods
 	}}
 }
 
-// feed writes the password, then one row after the other. root passes offline_mode, behind which a site may be writable
-// for the operator alone, so each statement asks for itself whether the site is open.
+// feed writes the password, then one row after the other. offline_mode does not keep root out, and behind it a site may
+// be writable for the operator alone, so each statement checks whether the site is open.
 func (k *Canary) feed(w io.Writer, ended <-chan struct{}) {
 	if _, err := io.WriteString(w, k.password+"\n"); err != nil {
 		return
@@ -213,14 +213,14 @@ func (k *Canary) feed(w io.Writer, ended <-chan struct{}) {
 func (k *Canary) acknowledge(site, line string) {
 	row, err := strconv.ParseInt(line, 10, 64)
 	if err != nil {
-		return // nothing else is asked for
+		return // no other line is expected
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.Acked = append(k.Acked, Acknowledged{Site: site, Row: row, At: time.Now()})
 }
 
-// ends is true for an error after which the client would not write any more: its session was ended, or the server is gone.
+// ends is true for an error after which the client would no longer write: its session was ended, or the server is gone.
 func (k *Canary) ends(line string) bool {
 	k.say(line)
 	for _, lost := range []string{"ERROR 2002", "ERROR 2006", "ERROR 2013", "ERROR 3032", "ERROR 4031"} {
@@ -297,20 +297,20 @@ func (k *Canary) sql(ctx context.Context, site, statements string) (string, erro
 	}
 	var out, errOut bytes.Buffer
 	e := k.execution(pod, strings.NewReader(k.password+"\n"+statements+"\n"), &out, &errOut)
-	e.Command = e.Command[:len(e.Command)-1] // an error ends it
+	e.Command = e.Command[:len(e.Command)-1] // without this option an error ends it
 	if err := k.cluster.Exec(ctx, e); err != nil {
 		return "", fmt.Errorf("%w: %s", err, strings.TrimSpace(errOut.String()))
 	}
 	return out.String(), nil
 }
 
-// eachLine hands on whole lines.
+// eachLine passes on whole lines.
 type eachLine struct {
 	do   func(string)
 	rest []byte
 }
 
-// Write takes what came, in whatever pieces.
+// Write takes the input in pieces of any size.
 func (l *eachLine) Write(p []byte) (int, error) {
 	l.rest = append(l.rest, p...)
 	for {

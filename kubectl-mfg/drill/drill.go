@@ -21,7 +21,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
-// Cluster takes requests, and leads into pods.
+// Cluster takes requests, and runs commands in pods.
 type Cluster interface {
 	request.Cluster
 	mysqlclient.Cluster
@@ -35,14 +35,14 @@ type Op struct {
 	Stay   time.Duration
 	Canary bool
 
-	// Writer writes rows meanwhile; nil if none does.
+	// Writer writes rows during the drill; nil if none does.
 	Writer *Canary
-	// lookedAt is when it was to begin, judged is true once it is over and its report says so.
+	// lookedAt is when it should begin, judged is true once it is over and its report says so.
 	lookedAt time.Time
 	judged   bool
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Op) Validate() error {
 	switch {
 	case op.Target <= 0:
@@ -108,7 +108,7 @@ func (op *Op) canaryWords(home string) string {
 	return fmt.Sprintf("a row every %s on whichever of %s and %s takes writes, in the schema %s, which is dropped in the end", canaryEvery, home, op.To, canarySchema)
 }
 
-// measured moves the role there and back, with a canary if one is wanted. err is why it did not begin.
+// measured moves the role there and back, with a canary if wanted. err is why it did not begin.
 func (op *Op) measured(ctx context.Context, env cli.Environment, c Cluster, home string, d *verdict.Drill) (failure, err error) {
 	if op.Canary {
 		if op.Writer, err = op.StartCanary(ctx, env, c, home); err != nil {
@@ -217,7 +217,7 @@ func (op *Op) wayBack(home string) string {
 	return fmt.Sprintf("kubectl mfg failover %s -n %s --to %s", op.Group, op.Namespace, home)
 }
 
-// goesOn is what a wait for a move that ended leaves behind: that move, and nothing after it.
+// goesOn says what continues after a wait for a move has ended: that move, and nothing after it.
 func (op *Op) goesOn(l Leg) string {
 	if l.Name == legBack {
 		return "the move to " + l.To + " continues"
@@ -225,7 +225,7 @@ func (op *Op) goesOn(l Leg) string {
 	return fmt.Sprintf("the move to %s continues, and the drill does not move back\n  move it back afterwards: %s", l.To, op.wayBack(l.From))
 }
 
-// unsettled gives the drill up after a move that succeeded: nothing that was asked for goes on.
+// unsettled gives up the drill after a move that succeeded: no request is still under way.
 func (op *Op) unsettled(l Leg, why string) error {
 	see := fmt.Sprintf("see how it is: kubectl mfg status %s -n %s", op.Group, op.Namespace)
 	if l.Name == legBack {
@@ -235,7 +235,7 @@ func (op *Op) unsettled(l Leg, why string) error {
 		l.To, why, see, op.wayBack(l.From))
 }
 
-// awaitHealthy waits until every site does what it is for again.
+// awaitHealthy waits until every site does its work again.
 func (op *Op) awaitHealthy(ctx context.Context, env cli.Environment, c Cluster, active string) error {
 	_, err := op.Follow(ctx, env, c, func(g *v1alpha1.MysqlFailoverGroup) bool {
 		if g.Status.ActiveSite != active || g.Status.Transition != nil {
@@ -259,7 +259,7 @@ func (op *Op) write(env cli.Environment, d verdict.Drill) error {
 	return err
 }
 
-// Failed reports a drill that did not begin; the report of one that did says itself which move failed.
+// Failed reports a drill that did not begin; if it did begin, its own report says which move failed.
 func (op *Op) Failed(f cli.Failure) (any, cli.Output) {
 	if op.judged {
 		return nil, cli.Output{}

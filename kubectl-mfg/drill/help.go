@@ -4,7 +4,7 @@ package drill
 
 import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 
-// What the command says of itself, and how it is used.
+// The command's help, and its usage.
 const (
 	Help = `Move the role to another site and back by two planned failovers, and compare each write pause with a target. A failover that
 you never practise does not work on the day you need it.

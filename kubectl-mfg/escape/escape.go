@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package escape keeps text of the cluster from steering the terminal. Messages, names and annotations come from servers and from
-// anybody who may write to the API server: a control sequence in one of them could move the cursor and rewrite what stands above. All that
-// the plugin prints for people goes through a Writer; what programs read is not changed.
+// Package escape keeps text of the cluster from steering the terminal. Messages, names and annotations come from servers and from anyone
+// who may write to the API server: a control sequence in one of them could move the cursor and rewrite the lines above. All that the
+// plugin prints for people goes through a Writer; output for programs is not changed.
 package escape
 
 import (
@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Line makes a text that takes one line and steers nothing: control characters, also line breaks, and signs that are not seen or turn the
-// direction of writing become visible, as in \x1b.
+// Line makes a text that takes one line and steers nothing: control characters, also line breaks, and signs that are invisible or change
+// the direction of writing become visible, as in \x1b.
 func Line(s string) string {
 	if harmless(s, false) {
 		return s
@@ -68,15 +68,15 @@ func rewrite(s string, lines bool) string {
 	return b.String()
 }
 
-// unseen is true for signs that take no room, end a line, or turn the direction of writing: with them a text can look like another one.
+// unseen is true for signs that take no room, end a line, or change the direction of writing: with them a text can look like another one.
 func unseen(r rune) bool {
 	return r >= 0x200b && r <= 0x200f || r >= 0x2028 && r <= 0x202e || r >= 0x2060 && r <= 0x206f || r == 0xfeff || r >= 0xe0000 && r <= 0xe007f
 }
 
-// colours are all that the plugin and its frames use. None of them hides anything, and none moves the cursor.
+// colours are all colours that the plugin and its frames use. None of them hides anything or moves the cursor.
 var colours = []string{"0", "1", "2", "7", "31", "32", "33", ""}
 
-// colour is the length of the colour with which a text begins, or 0.
+// colour returns the length of the colour with which a text begins, or 0.
 func colour(s string) int {
 	if !strings.HasPrefix(s, "\x1b[") {
 		return 0

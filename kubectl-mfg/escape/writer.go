@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// Writer writes Text. It is safe for use by several goroutines if what is behind it is.
+// Writer writes Text. It is safe for use by several goroutines if the writer behind it is.
 type Writer struct {
 	out io.Writer
-	// terminal is true if what is written is shown at once.
+	// terminal is true if the output shows at once.
 	terminal bool
 
 	mu sync.Mutex
@@ -20,10 +20,10 @@ type Writer struct {
 	rest string
 }
 
-// NewWriter writes to out; terminal is true if that is one.
+// NewWriter makes a Writer to out; terminal is true if that is one.
 func NewWriter(out io.Writer, terminal bool) *Writer { return &Writer{out: out, terminal: terminal} }
 
-// Write escapes what it is given.
+// Write escapes p.
 func (w *Writer) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -36,7 +36,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close writes what no other write has ended. It does not close what is behind it.
+// Close writes an unfinished rest. It does not close the writer behind it.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -46,7 +46,7 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// unfinished is how many bytes at the end of a text are the beginning of a sign, or of a colour.
+// unfinished returns how many bytes at the end of a text are the beginning of a sign, or of a colour.
 func unfinished(s string) int {
 	for n := 1; n < utf8.UTFMax && n <= len(s); n++ {
 		if tail := s[len(s)-n:]; utf8.RuneStart(tail[0]) {
@@ -69,8 +69,8 @@ func unfinished(s string) int {
 	return 0
 }
 
-// Raw is what is behind a Writer, for output that is not ours to change: that of a program in a pod, an archive, and the moves of the
-// cursor that the plugin makes itself.
+// Raw returns what is behind a Writer, for output that is not ours to change: that of a program in a pod, an archive, and the
+// plugin's own moves of the cursor.
 func Raw(w io.Writer) io.Writer {
 	if own, is := w.(*Writer); is {
 		return own.out
@@ -78,7 +78,7 @@ func Raw(w io.Writer) io.Writer {
 	return w
 }
 
-// Exact is for output that programs read: nothing is changed, unless it goes to a terminal after all.
+// Exact is for output that programs read: it stays unchanged, unless it goes to a terminal after all.
 func Exact(w io.Writer) io.Writer {
 	if own, is := w.(*Writer); is && own.terminal {
 		return w

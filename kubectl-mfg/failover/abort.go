@@ -15,7 +15,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
-// Undone is what there is to give up.
+// Undone is what can be aborted.
 type Undone struct {
 	// Order is the site that a pending order names.
 	Order   string
@@ -38,9 +38,9 @@ func undoneOf(g *v1alpha1.MysqlFailoverGroup) Undone {
 	return u
 }
 
-// abort gives up what was asked for and is not done: a planned failover, and an order that accepts data loss. What the operator
-// has taken up it must answer. What it has not is taken off the group, also where no operator runs: an order must not outlast
-// what it was meant for.
+// abort aborts requests that are not carried out yet: a planned failover, and an order that accepts data loss. The operator
+// must answer what it has taken up. The rest is removed from the group, even if no operator runs: an order must not outlast its
+// purpose.
 func (op *Op) abort(ctx context.Context, env cli.Environment, c request.Cluster) (int, error) {
 	g, err := c.Group(ctx, op.Namespace, op.Group)
 	if err != nil {
@@ -107,7 +107,7 @@ func (u Undone) plan(g *v1alpha1.MysqlFailoverGroup) []screen.Line {
 	return append(plan, screen.Line{Label: "Loss", Text: "nothing"})
 }
 
-// Change are the annotations by which it is given up.
+// Change returns the annotations that abort it.
 func (u Undone) Change() map[string]string {
 	change := map[string]string{}
 	if u.underWay {
@@ -122,7 +122,7 @@ func (u Undone) Change() map[string]string {
 	return change
 }
 
-// WasDone is true if the operator carried an order out in the moment in which it was withdrawn.
+// WasDone is true if the operator carried out an order at the moment of its withdrawal.
 func (u Undone) WasDone(before, after *v1alpha1.MysqlFailoverGroup) bool {
 	const kind = v1alpha1.RequestForceFailover
 	a, former, id := after.Status.LastRequest(kind), before.Status.LastRequest(kind), before.Annotations[kind.IDAnnotation()]
@@ -140,8 +140,8 @@ func (op *Op) answered(ctx context.Context, env cli.Environment, c request.Clust
 	})
 }
 
-// lookedAgain is the group after a look of the operator that ended after the withdrawal: one that was under way then may have
-// begun what was withdrawn. Where no operator runs nobody looks; who may not ask it waits for as long as a few looks take.
+// lookedAgain returns the group after a look of the operator that ended after the withdrawal: a look under way then may have begun what was
+// withdrawn. Without an operator there is no look; a user who may not ask it waits for the time of a few looks.
 func (op *Op) lookedAgain(ctx context.Context, env cli.Environment, c request.Cluster, before *v1alpha1.MysqlFailoverGroup) (*v1alpha1.MysqlFailoverGroup, error) {
 	op.Stays = "it is withdrawn, and may have begun before"
 	poll := before.Spec.Failover.PollInterval.Duration
@@ -164,10 +164,10 @@ func (op *Op) lookedAgain(ctx context.Context, env cli.Environment, c request.Cl
 	if err != nil {
 		return nil, err
 	}
-	return c.Group(ctx, op.Namespace, op.Group) // the one that follow has read may be older than that look
+	return c.Group(ctx, op.Namespace, op.Group) // the one that follow read may be older than that look
 }
 
-// judge says what came of it. What had begun before is not undone by a withdrawal.
+// judge says what came of the withdrawal, which does not undo what had already begun.
 func (op *Op) judge(u Undone, before, after *v1alpha1.MysqlFailoverGroup, rep *request.Report) {
 	rep.Epoch, rep.Site, rep.Outcome = after.Status.Epoch, after.Status.ActiveSite, cli.OutcomeDone
 	if u.underWay {
@@ -188,7 +188,7 @@ func (op *Op) judge(u Undone, before, after *v1alpha1.MysqlFailoverGroup, rep *r
 		rep.TooLate("the role is moving to %s already (%s): that %s", t.To, t.Step, goesOn)
 	case u.Order != "" && after.Status.ActiveSite == u.Order && (before.Status.ActiveSite != u.Order || u.WasDone(before, after)):
 		rep.TooLate("%s is active under epoch %d", u.Order, after.Status.Epoch)
-	case rep.Outcome != cli.OutcomeDone || u.underWay && !op.Wait: // the planned failover has the word
+	case rep.Outcome != cli.OutcomeDone || u.underWay && !op.Wait: // the planned failover decides the outcome
 	case t != nil:
 		rep.Message = withdrawn + fmt.Sprintf(" The role is moving to %s (%s): that %s", t.To, t.Step, goesOn)
 	case u.Order != "" && after.Status.ActiveSite == u.Order:
@@ -198,7 +198,7 @@ func (op *Op) judge(u Undone, before, after *v1alpha1.MysqlFailoverGroup, rep *r
 	}
 }
 
-// judgeAnswer reads what the operator made of the end of a planned failover.
+// judgeAnswer reads the operator's answer about the end of a planned failover.
 func (op *Op) judgeAnswer(g *v1alpha1.MysqlFailoverGroup, rep *request.Report) {
 	if !op.Wait {
 		rep.Outcome, rep.Message = cli.OutcomeRequested, "asked for"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package failover moves the active site: planned, ordered whatever is lost, or given up.
+// Package failover moves the active site: planned, ordered despite any loss, or aborted.
 package failover
 
 import (
@@ -23,7 +23,7 @@ type Op struct {
 	AcceptDataLoss bool
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Op) Validate() error {
 	switch {
 	case op.Abort && (op.To != "" || op.AcceptDataLoss):
@@ -34,7 +34,7 @@ func (op *Op) Validate() error {
 	return op.Request.Validate()
 }
 
-// Run moves the role, orders it, or gives up what is under way.
+// Run moves the role, orders that, or aborts what is under way.
 func (op *Op) Run(ctx context.Context, env cli.Environment, c request.Cluster) (int, error) {
 	if op.Abort {
 		return op.abort(ctx, env, c)
@@ -94,14 +94,14 @@ func (op *Op) Allowed(g *v1alpha1.MysqlFailoverGroup) error {
 	case role != v1alpha1.PrimaryCandidate:
 		return cli.Refused("refused: %s is %s and is never active\n  to change that, make it a primary-candidate: kubectl edit mfg %s -n %s", op.To, role, op.Group, op.Namespace)
 	case op.AcceptDataLoss:
-		return nil // an order may come while something else is under way: that is what it is for
+		return nil // an order may come while something else is under way: that is its purpose
 	case g.Spec.Failover.Mode == v1alpha1.FailoverObserve:
 		return cli.Refused("refused: spec.failover.mode is Observe\n  to let the operator act: kubectl patch mfg %s -n %s --type merge -p '{\"spec\":{\"failover\":{\"mode\":\"Manual\"}}}'", op.Group, op.Namespace)
 	}
 	return request.NotMoving(g)
 }
 
-// Preflight asks the operator's own preflight, if it can be asked; it is asked again there, with the facts of then.
+// Preflight asks the operator's own preflight, if it can; the operator checks again later, with the facts of that time.
 func (op *Op) Preflight(view request.Outlook) error {
 	c, known := view.Candidate(op.To)
 	if !known || c.PlannedBlockedBy == "" {
@@ -137,7 +137,7 @@ func targetWords(view request.Outlook, to string) string {
 	return fmt.Sprintf("%s is %.1f s and %d transactions behind; it is waited for before writes are stopped", to, *s.LagSeconds, *s.Behind)
 }
 
-// PauseWords expect what was measured before; only the bound is a promise.
+// PauseWords expects what was measured before; only the bound is a promise.
 func PauseWords(g *v1alpha1.MysqlFailoverGroup, bound time.Duration) string {
 	var n, least, most int64
 	for _, r := range g.Status.Failovers {
@@ -159,12 +159,12 @@ func PauseWords(g *v1alpha1.MysqlFailoverGroup, bound time.Duration) string {
 	return fmt.Sprintf("%s; the last %d took %d to %d ms", words, n, least, most)
 }
 
-// activeAlready refuses a move to where the role is.
+// activeAlready refuses a move to the site that has the role.
 func (op *Op) activeAlready(g *v1alpha1.MysqlFailoverGroup) error {
 	return cli.Refused("refused: %s is active already\n  see how it is: kubectl mfg status %s -n %s", op.To, g.Name, g.Namespace)
 }
 
-// Possible refuses a planned failover that no waiting makes possible.
+// Possible refuses a planned failover that waiting cannot make possible.
 func (op *Op) Possible(g *v1alpha1.MysqlFailoverGroup) error {
 	calm := g.DeepCopy()
 	calm.Annotations, calm.Status.Transition, calm.Status.PlannedFailover = nil, nil, nil

@@ -13,10 +13,10 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 )
 
-// Move is a planned failover that was asked for.
+// Move is a requested planned failover.
 type Move struct {
 	To string
-	// Before is the one that was noted last when it was asked for: what differs from it is ours.
+	// Before is the last one in status at the time of the request: one that differs from it is ours.
 	Before *v1alpha1.PlannedFailoverStatus
 }
 
@@ -38,7 +38,7 @@ func sameMicroTime(a, b *v1alpha1.PlannedFailoverStatus) bool {
 	return a.StartedAt.Equal(b.StartedAt) && a.To == b.To
 }
 
-// Follow tells each phase, and fills in the outcome.
+// Follow reports each phase, and fills in the outcome.
 func (m Move) Follow(ctx context.Context, r *request.Request, env cli.Environment, c request.Cluster, rep *request.Report) error {
 	began, said := env.Now(), ""
 	tell := func(words string) {
@@ -74,7 +74,7 @@ func phaseWords(p *v1alpha1.PlannedFailoverStatus, t *v1alpha1.Transition) strin
 	return words
 }
 
-// Settle reads the outcome: from what status says of the move, or, where an other one has taken its place there, from the answer.
+// Settle reads the outcome: from what status says of the move or, if another has replaced it there, from the answer.
 func Settle(g *v1alpha1.MysqlFailoverGroup, m Move, answer *v1alpha1.LastRequest, rep *request.Report) {
 	rep.Epoch = g.Status.Epoch
 	p := m.ours(g)
@@ -115,7 +115,7 @@ func pauseOf(p *v1alpha1.PlannedFailoverStatus) string {
 	return (time.Duration(*p.WritePauseMillis) * time.Millisecond).String()
 }
 
-// remediesOf are those of a planned failover as they travel elsewhere.
+// remediesOf returns the remedies of a planned failover in the form of api/wire.
 func remediesOf(p *v1alpha1.PlannedFailoverStatus) (all []wire.Remedy) {
 	for _, r := range p.Remedies {
 		all = append(all, wire.Remedy(r))

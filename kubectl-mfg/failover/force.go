@@ -52,7 +52,7 @@ func (op *Op) force(ctx context.Context, env cli.Environment, c request.Cluster,
 	return op.Finish(env, rep)
 }
 
-// forceAllowed refuses an order where none is needed, and one that cannot be followed.
+// forceAllowed refuses an order that is not needed, and one that cannot be carried out.
 func (op *Op) forceAllowed(view request.Outlook) error {
 	if err := op.Allowed(view.Group); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (op *Op) forcePlan(view request.Outlook) []screen.Line {
 	return plan
 }
 
-// lossOf is what a failover lost, as far as it is known.
+// lossOf says what a failover lost, as far as it is known.
 func lossOf(f v1alpha1.FailoverRecord) string {
 	switch {
 	case f.LossExact:
@@ -104,7 +104,7 @@ func lossOf(f v1alpha1.FailoverRecord) string {
 	return "at least " + report.Transactions(f.LostTransactions)
 }
 
-// atLeast is the loss that is known, with the word that leads on to what is not.
+// atLeast says the known loss, with a word that hints at the unknown.
 func atLeast(transactions int64) string {
 	if transactions == 0 {
 		return "none that is known, but"
@@ -112,7 +112,7 @@ func atLeast(transactions int64) string {
 	return fmt.Sprintf("at least %s, and", report.Transactions(transactions))
 }
 
-// nowForce claims nothing that was not seen: without the operator nobody looked whether the active site accepts writes.
+// nowForce claims only what was seen: without the operator no one has checked whether the active site accepts writes.
 func nowForce(r report.MysqlFailoverGroupReport) string {
 	now := fmt.Sprintf("%s is active under epoch %d", cli.OrDash(r.ActiveSite), r.Epoch)
 	if r.Facts.Source != report.Live {
@@ -121,7 +121,7 @@ func nowForce(r report.MysqlFailoverGroupReport) string {
 	return now + " and accepts no writes that can be seen"
 }
 
-// afterForce is what an order leads to. One for the active site itself opens it again as it is.
+// afterForce says what an order leads to. One for the active site itself opens it again as it is.
 func (op *Op) afterForce(active string) string {
 	if op.To == active {
 		return op.To + " accepts writes again, without what it may lack; what another site alone holds stays there, for a person to look at"
@@ -164,7 +164,7 @@ func (op *Op) followForce(ctx context.Context, env cli.Environment, c request.Cl
 	return nil
 }
 
-// forceWords is what the operator waits for, or how far the status says it is.
+// forceWords says what the operator waits for, or how far it is by the status.
 func (op *Op) forceWords(ctx context.Context, c request.Cluster, g *v1alpha1.MysqlFailoverGroup) string {
 	if list, err := c.Live(ctx, op.OperatorNamespace, op.Namespace, op.Group); err == nil && len(list.Groups) == 1 {
 		return list.Groups[0].Verdict + ": " + list.Groups[0].Message

@@ -4,7 +4,7 @@ package fence
 
 import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 
-// What the commands say of themselves, and how they are used.
+// The commands' help, and their usage.
 const (
 	Help = `Keep one site fenced until you end it: the site accepts no writes and never takes over, whatever happens to the other sites.
 It continues to replicate and to serve reads.

@@ -18,7 +18,7 @@ type Off struct {
 	Site string
 }
 
-// Run takes the word back and waits until the operator goes by that.
+// Run withdraws the word and waits until the operator follows that.
 func (op *Off) Run(ctx context.Context, env cli.Environment, c request.Cluster) (int, error) {
 	view, err := op.See(ctx, c)
 	if err != nil {
@@ -34,7 +34,7 @@ func (op *Off) Run(ctx context.Context, env cli.Environment, c request.Cluster) 
 	rep := op.Report("fence off", plan, change)
 	rep.Site = op.Site
 	if !v1alpha1.KeptFenced(g, op.Site) {
-		// Also of a site that left the specification the word may be left.
+		// The word may also remain for a site that left the specification.
 		if _, known := request.RoleOf(g, op.Site); !known {
 			return cli.ExitError, cli.Refused("refused: %s has no site %q; its sites are %s", g.Name, op.Site, request.SiteNames(g))
 		}
@@ -48,7 +48,7 @@ func (op *Off) Run(ctx context.Context, env cli.Environment, c request.Cluster) 
 	if err := op.Confirm(ctx, env, "Let it?"); err != nil {
 		return cli.ExitError, err
 	}
-	// Nothing that is pending keeps it from being ended: it may be what that waits for.
+	// No pending request prevents this: it may be what that waits for.
 	if _, err := op.Submit(ctx, env, c, change, request.Always); err != nil {
 		return cli.ExitError, err
 	}
@@ -59,7 +59,7 @@ func (op *Off) Run(ctx context.Context, env cli.Environment, c request.Cluster) 
 	if view.Down != "" {
 		rep.Reason, rep.Message = v1alpha1.ReasonOperatorDown, "the word is taken off the group; "+op.Unheard(view)
 	}
-	if !op.Wait || view.Down != "" { // nobody is there to confirm it
+	if !op.Wait || view.Down != "" { // no operator can confirm it
 		return op.Finish(env, rep)
 	}
 	g, err = op.Follow(ctx, env, c, func(g *v1alpha1.MysqlFailoverGroup) bool { return v1alpha1.KeptFenced(g, op.Site) || !kept(g, op.Site) })

@@ -22,9 +22,9 @@ type On struct {
 	Site string
 }
 
-// Run asks for it and waits until the operator goes by it.
+// Run asks for it and waits until the operator follows it.
 func (op *On) Run(ctx context.Context, env cli.Environment, c request.Cluster) (int, error) {
-	// Without an operator it is wanted all the same: before one comes back that would open the site.
+	// It is useful even without an operator: a returning one would open the site.
 	view, err := op.See(ctx, c)
 	if err != nil {
 		return cli.ExitError, err
@@ -55,7 +55,7 @@ func (op *On) Run(ctx context.Context, env cli.Environment, c request.Cluster) (
 	if view.Down != "" {
 		rep.Outcome, rep.Reason, rep.Message = cli.OutcomeRequested, v1alpha1.ReasonOperatorDown, "the word is on the group; "+op.Unheard(view)
 	}
-	if !op.Wait || view.Down != "" { // nobody is there to confirm it
+	if !op.Wait || view.Down != "" { // no operator can confirm it
 		return op.Finish(env, rep)
 	}
 	g, err := op.Follow(ctx, env, c, func(g *v1alpha1.MysqlFailoverGroup) bool {
@@ -68,7 +68,7 @@ func (op *On) Run(ctx context.Context, env cli.Environment, c request.Cluster) (
 	return op.Finish(env, rep)
 }
 
-// take fills in what came of it. Between the question and the answer the role may have come to the very site.
+// take fills in the outcome. Between the question and the answer that very site may have become active.
 func (op *On) take(g *v1alpha1.MysqlFailoverGroup, rep *request.Report) {
 	switch {
 	case !v1alpha1.KeptFenced(g, op.Site):
@@ -81,7 +81,7 @@ func (op *On) take(g *v1alpha1.MysqlFailoverGroup, rep *request.Report) {
 	}
 }
 
-// allowed refuses what would stop writes, or contradicts what is asked for already.
+// allowed refuses what would stop writes, or contradicts a pending request.
 func (op *On) allowed(g *v1alpha1.MysqlFailoverGroup) error {
 	if _, known := request.RoleOf(g, op.Site); !known {
 		return cli.Refused("refused: %s has no site %q; its sites are %s", g.Name, op.Site, request.SiteNames(g))
@@ -114,7 +114,7 @@ func (op *On) plan(view request.Outlook) []screen.Line {
 	return lines
 }
 
-// risk says who is left to take over.
+// risk says which sites are left to take over.
 func (op *On) risk(g *v1alpha1.MysqlFailoverGroup, active string) string {
 	var left []string
 	for _, s := range g.Spec.Sites {
@@ -128,7 +128,7 @@ func (op *On) risk(g *v1alpha1.MysqlFailoverGroup, active string) string {
 	return fmt.Sprintf("if %s is lost, only these may take over: %s", active, strings.Join(left, ", "))
 }
 
-// kept is true once the operator goes by the word of the person.
+// kept is true once the operator follows the person's word.
 func kept(g *v1alpha1.MysqlFailoverGroup, site string) bool {
 	return slices.ContainsFunc(g.Status.Sites, func(s v1alpha1.SiteStatus) bool { return s.Name == site && s.KeptFenced })
 }

@@ -21,11 +21,11 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
-// Chains is what servers show of themselves in a handshake.
+// Chains reads the certificates that servers show in a handshake.
 type Chains interface {
-	// SiteChain is what MySQL in a pod shows.
+	// SiteChain returns what MySQL in a pod shows.
 	SiteChain(ctx context.Context, pod corev1.Pod) ([]*x509.Certificate, error)
-	// EscrowChain is what the operator's escrow endpoint shows.
+	// EscrowChain returns what the operator's escrow endpoint shows.
 	EscrowChain(ctx context.Context, operatorNamespace string) ([]*x509.Certificate, error)
 }
 
@@ -38,7 +38,7 @@ type Certificates struct {
 	Output            cli.Output
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Certificates) Validate() error {
 	if !slices.Contains(cli.Colors, op.Color) {
 		return fmt.Errorf("--color must be one of %s", strings.Join(cli.Colors, ", "))
@@ -86,7 +86,7 @@ func (op *Certificates) Run(ctx context.Context, env cli.Environment, c interfac
 	return code, nil
 }
 
-// secretOf is nil for one that does not exist.
+// secretOf returns nil for one that does not exist.
 func secretOf(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailoverGroup) (*corev1.Secret, error) {
 	secret, err := c.Kube().CoreV1().Secrets(g.Namespace).Get(ctx, g.Spec.TLS.Secret(g.Name), metav1.GetOptions{})
 	switch {
@@ -98,7 +98,7 @@ func secretOf(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailoverGroup) (*
 	return secret, nil
 }
 
-// errNoPod and errNoTLS say why nothing is shown.
+// errNoPod and errNoTLS say why a site shows nothing.
 var (
 	errNoPod = errors.New("the site has no pod that runs")
 	errNoTLS = errors.New("the site's pods get a certificate with a later step; see docs/tls.md")

@@ -11,7 +11,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// Cluster is what is asked by those who only look.
+// Cluster is what the verbs that only look need of the cluster.
 type Cluster interface {
 	Group(ctx context.Context, namespace, name string) (*v1alpha1.MysqlFailoverGroup, error)
 	// Groups lists a namespace, or all namespaces for "".

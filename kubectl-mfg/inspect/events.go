@@ -31,7 +31,7 @@ type Events struct {
 	Output    cli.Output
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Events) Validate() error {
 	switch {
 	case op.Since < 0:
@@ -48,7 +48,7 @@ func (op *Events) Run(ctx context.Context, env cli.Environment, c Cluster) (int,
 	for first := true; ; first = false {
 		all, err := op.Gather(ctx, env, c)
 		switch {
-		case interrupted(ctx): // how a watch ends well
+		case interrupted(ctx): // the normal end of a watch
 			return cli.ExitHealthy, nil
 		case err != nil && first:
 			return cli.ExitError, err
@@ -81,7 +81,7 @@ func (op *Events) show(env cli.Environment, all []report.Event, told map[string]
 	fmt.Fprint(env.Out, screen.Events(fresh, screen.Options{Width: width, Color: cli.Colored(cli.ColorAuto, env), Now: env.Now()}, first))
 }
 
-// nothing says what was looked for: older events may well be kept, and others than warnings.
+// nothing says what was searched for: there may well be older events, and others than warnings.
 func (op *Events) nothing() string {
 	what := "events"
 	if op.Warnings {
@@ -99,7 +99,7 @@ func (op *Events) Gather(ctx context.Context, env cli.Environment, c Cluster) ([
 	if err != nil {
 		return nil, err
 	}
-	others, _ := c.Groups(ctx, op.Namespace) // without the right to list them, what is ours is guessed by the name alone
+	others, _ := c.Groups(ctx, op.Namespace) // without the right to list them, only the name tells what is ours
 	ours := op.Belongs(g, others)
 	list, err := c.Kube().CoreV1().Events(op.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -120,9 +120,9 @@ func (op *Events) Gather(ctx context.Context, env cli.Environment, c Cluster) ([
 	return out, nil
 }
 
-// Belongs tells whether an object is the group or one of its parts. Names of what is gone by now are known by their
-// pattern: mysql-GROUP-SITE, GROUP-cache-SITE and what Kubernetes adds. The longest such name of any group counts: mysql-orders-eu-paris-x is no
-// part of the site eu of orders where there is a group orders-eu with a site paris.
+// Belongs tells whether an object is the group or one of its parts. Patterns tell the names of parts that are gone: mysql-GROUP-SITE,
+// GROUP-cache-SITE and what Kubernetes adds. The longest such name of any group counts: mysql-orders-eu-paris-x is no part of the site eu of
+// orders where there is a group orders-eu with a site paris.
 func (op *Events) Belongs(g *v1alpha1.MysqlFailoverGroup, others []v1alpha1.MysqlFailoverGroup) func(corev1.ObjectReference) bool {
 	names := func(g *v1alpha1.MysqlFailoverGroup) (parts []string) {
 		for _, s := range g.Spec.Sites {

@@ -42,7 +42,7 @@ func (op *Explain) Run(ctx context.Context, env cli.Environment, c Cluster) (int
 	return code, nil
 }
 
-// Gather asks the operator why it decides as it does; without its answer the custom resource has to do.
+// Gather asks the operator why it decides as it does; without its answer the custom resource must do.
 func (op *Explain) Gather(ctx context.Context, c Cluster) (report.Explained, error) {
 	g, err := c.Group(ctx, op.Namespace, op.Group)
 	if err != nil {

@@ -4,7 +4,7 @@ package inspect
 
 import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 
-// What the command says of itself, and how it is used.
+// The commands' help, and their usage.
 const (
 	CertificatesHelp = `Show the certificates of a group: the authorities in ca.crt, and which of them signs; the server certificate in the Secret of
 spec.tls; what MySQL of each site shows in a handshake; and what the escrow listener shows, if the group is encrypted.

@@ -21,7 +21,7 @@ type History struct {
 	Output    cli.Output
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *History) Validate() error {
 	if op.Epoch < 0 {
 		return errors.New("--epoch is above 0")

@@ -30,7 +30,7 @@ type Keyring struct {
 	Output    cli.Output
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Keyring) Validate() error {
 	if !slices.Contains(cli.Colors, op.Color) {
 		return fmt.Errorf("--color must be one of %s", strings.Join(cli.Colors, ", "))
@@ -78,7 +78,7 @@ func (op *Keyring) Run(ctx context.Context, env cli.Environment, c Cluster) (int
 	return code, nil
 }
 
-// secrets are all that are labelled as keyrings of the group, and those that status names whatever their labels.
+// secrets returns all Secrets labelled as keyrings of the group, and those that status names, with any labels.
 func (op *Keyring) secrets(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailoverGroup) ([]corev1.Secret, error) {
 	read := op.metadata
 	if op.Verify {
@@ -109,7 +109,7 @@ func keyringSelector(group string) string {
 	return labels.Set{v1alpha1.LabelName: v1alpha1.NameKeyring, v1alpha1.LabelGroup: group}.String()
 }
 
-// contents reads Secrets with what they hold: all of the group for "", or one by its name.
+// contents reads Secrets with their data: all of the group for "", or one by its name.
 func (op *Keyring) contents(ctx context.Context, c Cluster, name string) ([]corev1.Secret, error) {
 	secrets := c.Kube().CoreV1().Secrets(op.Namespace)
 	if name != "" {
@@ -126,13 +126,13 @@ func (op *Keyring) contents(ctx context.Context, c Cluster, name string) ([]core
 	return list.Items, nil
 }
 
-// Accept headers by which the API server leaves the content of objects out.
+// Accept headers that make the API server leave out the content of objects.
 const (
 	onlyMetadata     = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 	onlyMetadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 )
 
-// metadata reads the same without what they hold.
+// metadata reads the same without their data.
 func (op *Keyring) metadata(ctx context.Context, c Cluster, name string) ([]corev1.Secret, error) {
 	req, verb := c.Kube().CoreV1().RESTClient().Get().Namespace(op.Namespace).Resource("secrets"), "list"
 	if name != "" {

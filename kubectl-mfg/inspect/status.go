@@ -32,7 +32,7 @@ type Status struct {
 	Output            cli.Output
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Status) Validate() error {
 	switch {
 	case op.Group != "" && op.AllNamespaces:
@@ -81,7 +81,7 @@ func codeOf(reports []report.MysqlFailoverGroupReport) int {
 	return cli.ExitHealthy
 }
 
-// gather reads the custom resources, then asks the operator about them. Only the former can fail.
+// gather reads the custom resources, then asks the operator about them. Only the first can fail.
 func (op *Status) gather(ctx context.Context, c Cluster) ([]report.MysqlFailoverGroupReport, error) {
 	groups, err := op.groups(ctx, c)
 	if err != nil || len(groups) == 0 {

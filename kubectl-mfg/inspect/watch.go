@@ -13,8 +13,8 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
-// watch shows again and again until it is interrupted, which is how a watch ends well: the exit code is that of the
-// last answer. On a terminal the answer is redrawn each time; elsewhere it is written again when it has changed.
+// watch shows the answer repeatedly until it is interrupted, the normal end of a watch: the exit code is that of the
+// last answer. On a terminal it redraws the answer each time; elsewhere it writes a changed answer again.
 func (op *Status) watch(ctx context.Context, env cli.Environment, c Cluster) (int, error) {
 	w := watcher{op: op, env: env}
 	_, w.terminal = env.Terminal()
@@ -24,7 +24,7 @@ func (op *Status) watch(ctx context.Context, env cli.Environment, c Cluster) (in
 		if interrupted(ctx) {
 			break
 		}
-		// A first failure is an answer; a later one may pass, and the watcher wants to see that too.
+		// A first failure is an answer; a later one may pass, and the user wants to see that too.
 		if failure != nil && !w.started {
 			return cli.ExitError, failure
 		}
@@ -117,7 +117,7 @@ func (w *watcher) write(s string) error {
 	return nil
 }
 
-// say writes to stderr what was not said just before.
+// say writes a message to stderr, unless it was also the last one.
 func (w *watcher) say(s string) {
 	if s != w.said {
 		fmt.Fprintln(w.env.ErrOut, s)

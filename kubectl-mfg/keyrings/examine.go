@@ -16,7 +16,7 @@ import (
 // Level is how bad a finding is.
 type Level string
 
-// The levels, as those of kubectl mfg doctor.
+// The levels, like those of kubectl mfg doctor.
 const (
 	OK      Level = "OK"
 	Warn    Level = "WARN"
@@ -24,7 +24,7 @@ const (
 	Unknown Level = "UNKNOWN"
 )
 
-// Finding is one thing that was checked.
+// Finding is the result of one check.
 type Finding struct {
 	Level   Level  `json:"level"`
 	Site    string `json:"site"`
@@ -44,19 +44,19 @@ const (
 	checkOlder      = "other versions"
 )
 
-// Fits is false if something was found that does not.
+// Fits is false if a finding says that something does not fit.
 func (r Report) Fits() bool {
 	return !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Level == Fail })
 }
 
-// Lost is true if a Secret is missing that status names.
+// Lost is true if a Secret that status names is missing.
 func (r Report) Lost() bool {
 	return slices.ContainsFunc(r.Sites, func(s Site) bool {
 		return slices.ContainsFunc(s.Versions, func(v Version) bool { return v.State == Missing })
 	})
 }
 
-// examine checks each site by itself.
+// examine checks each site on its own.
 func examine(f Facts, sites []Site) []Finding {
 	out := []Finding{}
 	for _, s := range sites {
@@ -82,7 +82,7 @@ func recoverWith(f Facts, s Site) wire.Remedy {
 	return wire.Remedy{Text: "put it right", Command: fmt.Sprintf("kubectl mfg recover-keyring %s %s -n %s", f.Group.Name, s.Name, f.Group.Namespace)}
 }
 
-// phase is how the keyring is by status.
+// phase tells how the keyring is by status.
 func phase(f Facts, s Site) []Finding {
 	known := slices.ContainsFunc(f.Group.Spec.Sites, func(x v1alpha1.Site) bool { return x.Name == s.Name })
 	switch {
@@ -93,7 +93,7 @@ func phase(f Facts, s Site) []Finding {
 	case s.Phase == string(v1alpha1.KeyringSealed):
 		return one(OK, checkPhase, wire.Remedy{}, "Sealed with version %d", s.Version)
 	case s.Phase == string(v1alpha1.KeyringFailed) && s.current() == nil && s.Secret != "":
-		return nil // what is missing is said by the next check
+		return nil // the next check says what is missing
 	case s.Phase == string(v1alpha1.KeyringFailed):
 		return one(Fail, checkPhase, wire.Remedy{Text: "see why", Command: "kubectl mfg events " + f.Group.Name + " -n " + f.Group.Namespace}, "Failed: %s", s.Message)
 	}
@@ -120,7 +120,7 @@ func content(f Facts, s Site) []Finding {
 	return one(OK, checkContent, wire.Remedy{}, "%s holds %s, as status says", s.Secret, v.Content)
 }
 
-// protection is all that keeps the Secret from being deleted, changed or overlooked.
+// protection checks all that keeps the Secret from being deleted, changed or overlooked.
 func protection(f Facts, s Site) []Finding {
 	i := slices.IndexFunc(f.Secrets, func(x corev1.Secret) bool { return x.Name == s.Secret })
 	v := s.current()
@@ -137,7 +137,7 @@ func protection(f Facts, s Site) []Finding {
 	return one(OK, checkProtection, wire.Remedy{}, "immutable, labelled, and owned by the group")
 }
 
-// pod is what the pod that runs has.
+// pod checks what the running pod has.
 func pod(f Facts, s Site) []Finding {
 	st, _, _ := StatusOf(f.Group, s.Name)
 	switch {
@@ -153,7 +153,7 @@ func pod(f Facts, s Site) []Finding {
 	return one(OK, checkPod, wire.Remedy{}, "its pod has %s mounted", s.PodSecret)
 }
 
-// older are the versions that status does not name.
+// older checks the versions that status does not name.
 func older(f Facts, s Site) []Finding {
 	whole, out := 0, []Finding{}
 	for _, v := range s.Versions {

@@ -18,7 +18,7 @@ import (
 // Kind of the report.
 const Kind = "MfgKeyringReport"
 
-// Report is what is in escrow for a group, and which of it each site is sealed with. It never holds a byte of a key.
+// Report tells what is in escrow for a group, and what each site is sealed with. It never holds a byte of a key.
 type Report struct {
 	APIVersion string          `json:"apiVersion"`
 	Kind       string          `json:"kind"`
@@ -28,25 +28,25 @@ type Report struct {
 	// Verified is true if the content of every Secret was read and hashed for this report.
 	Verified bool   `json:"verified"`
 	Sites    []Site `json:"sites"`
-	// Findings are what was checked; only of a report that is verified.
+	// Findings are the results of the checks; only in a verified report.
 	Findings []Finding `json:"findings,omitempty"`
 }
 
 // Site is the keyring of one site.
 type Site struct {
 	Name string `json:"name"`
-	// Phase is empty for a site that status knows no keyring of.
+	// Phase is empty for a site without a keyring in status.
 	Phase   string     `json:"phase,omitempty"`
 	Work    string     `json:"work,omitempty"`
 	Since   *time.Time `json:"since,omitempty"`
 	Message string     `json:"message,omitempty"`
-	// Secret, Version and Digest are those that status names.
+	// Secret, Version and Digest are as in status.
 	Secret  string `json:"secret,omitempty"`
 	Version int64  `json:"version,omitempty"`
 	Digest  string `json:"digest,omitempty"`
 	// PodSecret is the Secret that the site's pod has mounted as its keyring; empty if that could not be seen.
 	PodSecret string `json:"podSecret,omitempty"`
-	// Versions are what is in escrow, the newest first.
+	// Versions are the versions in escrow, the newest first.
 	Versions []Version `json:"versions"`
 }
 
@@ -54,38 +54,38 @@ type Site struct {
 type Version struct {
 	Version int64  `json:"version"`
 	Secret  string `json:"secret"`
-	// Digest is the one that it was stored with.
+	// Digest is the digest that it was stored with.
 	Digest string `json:"digest,omitempty"`
-	// Content is the digest of what is in it now; only of a report that is verified.
+	// Content is the digest of its present content; only in a verified report.
 	Content string `json:"content,omitempty"`
 	State   State  `json:"state"`
 	// Created is when it was stored.
 	Created *time.Time `json:"created,omitempty"`
 }
 
-// State is what a version is there for.
+// State says what a version is for.
 type State string
 
 // The states.
 const (
 	// Current: status names it.
 	Current State = "Current"
-	// Missing: status names it, and it is not there.
+	// Missing: status names it, and it does not exist.
 	Missing State = "Missing"
 	// Kept: superseded, and kept for a roll-back.
 	Kept State = "Kept"
-	// Newer than what status names: it was pushed, and the site is not sealed with it yet.
+	// Newer: newer than what status names. It was pushed, and the site is not sealed with it yet.
 	Newer State = "Newer"
-	// Deleting: on its way out.
+	// Deleting: it is being deleted.
 	Deleting State = "Deleting"
 )
 
-// Facts are what a report is made of.
+// Facts are the input of a report.
 type Facts struct {
 	Group *v1alpha1.MysqlFailoverGroup
-	// Secrets are all that look like keyrings of the group, with their content if it is to be verified.
+	// Secrets are all that look like keyrings of the group, with their content if the report should verify it.
 	Secrets []corev1.Secret
-	// Pods are those of the group; PodsUnseen says why they are not known.
+	// Pods are the group's pods; PodsUnseen says why they are unknown.
 	Pods       []corev1.Pod
 	PodsUnseen string
 	Verify     bool
@@ -110,7 +110,7 @@ func Build(f Facts) Report {
 	return r
 }
 
-// siteNames are those of the specification, then those that left it and whose keyrings are still there.
+// siteNames returns the sites of the specification, then those that left it and whose keyrings still exist.
 func siteNames(f Facts) []string {
 	var names, left []string
 	for _, s := range f.Group.Spec.Sites {
@@ -148,7 +148,7 @@ func buildSite(f Facts, name string) Site {
 	return s
 }
 
-// current is the version that status names, if it is there.
+// current returns the version that status names, if it exists.
 func (s Site) current() *Version {
 	i := slices.IndexFunc(s.Versions, func(v Version) bool { return v.Secret == s.Secret && v.State != Missing })
 	if i < 0 {
@@ -176,7 +176,7 @@ func buildVersion(f Facts, st v1alpha1.SiteKeyringStatus, secret *corev1.Secret,
 	return v
 }
 
-// numberOf reads the number out of a name, as the operator does: no two Secrets share one.
+// numberOf reads the number in a name, as the operator does: no two Secrets share one.
 func numberOf(group, site, name string) (int64, bool) {
 	prefix := strings.TrimSuffix(v1alpha1.KeyringSecret(group, site, 0), "0")
 	digits, found := strings.CutPrefix(name, prefix)
@@ -184,7 +184,7 @@ func numberOf(group, site, name string) (int64, bool) {
 	return number, found && err == nil && number > 0
 }
 
-// podSecret is what the running pod of a site has mounted as its keyring.
+// podSecret returns what the running pod of a site has mounted as its keyring.
 func podSecret(f Facts, site string) string {
 	dir := strings.TrimSuffix(File(f.Group), "/"+fileName)
 	for _, p := range f.Pods {

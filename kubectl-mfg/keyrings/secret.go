@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package keyrings knows keyrings in escrow as a person meets them: how the Secret of a version has to be, what one that
-// was restored lacks, and what does not fit in a group. It is pure, and never puts a byte of a key into a text. See
+// Package keyrings knows keyrings in escrow as a person meets them: what the Secret of a version must be like, what a
+// restored one lacks, and what does not fit in a group. It is pure, and never puts a byte of a key into a text. See
 // docs/encryption.md.
 package keyrings
 
@@ -21,7 +21,7 @@ import (
 
 const (
 	kind = "MysqlFailoverGroup"
-	// defaultDir is that of spec.encryptionAtRest.keyring.dataFileDir.
+	// defaultDir is the default of spec.encryptionAtRest.keyring.dataFileDir.
 	defaultDir = "/run/mysql-keyring"
 	fileName   = "keyring"
 )
@@ -35,7 +35,7 @@ func File(g *v1alpha1.MysqlFailoverGroup) string {
 	return path.Join(dir, fileName)
 }
 
-// StatusOf is what status says of the keyring of a site, and where it stands in its list.
+// StatusOf returns what status says of the keyring of a site, and its place in the list.
 func StatusOf(g *v1alpha1.MysqlFailoverGroup, site string) (st v1alpha1.SiteKeyringStatus, at int, known bool) {
 	if g.Status.EncryptionAtRest != nil {
 		for i, s := range g.Status.EncryptionAtRest.Sites {
@@ -47,12 +47,12 @@ func StatusOf(g *v1alpha1.MysqlFailoverGroup, site string) (st v1alpha1.SiteKeyr
 	return v1alpha1.SiteKeyringStatus{Name: site}, -1, false
 }
 
-// Writable is true while MySQL can change the keyring of a site: then its Secret is not all that there is.
+// Writable is true while MySQL can change the keyring of a site: then its Secret may lack the newest keys.
 func Writable(st v1alpha1.SiteKeyringStatus) bool {
 	return st.Work != "" && st.Phase != v1alpha1.KeyringPending && st.Stage != v1alpha1.KeyringSealing
 }
 
-// Secret is the escrow Secret that status names, as the operator makes it, with that content.
+// Secret returns the escrow Secret that status names, as the operator makes it, with that content.
 func Secret(g *v1alpha1.MysqlFailoverGroup, st v1alpha1.SiteKeyringStatus, content []byte) *corev1.Secret {
 	s := Bare(g, st, content)
 	s.Labels = map[string]string{
@@ -68,8 +68,8 @@ func Secret(g *v1alpha1.MysqlFailoverGroup, st v1alpha1.SiteKeyringStatus, conte
 	return s
 }
 
-// Bare is the same before its content was checked: without a label, so that it is no keyring in escrow yet and can be
-// taken away again.
+// Bare returns the same before its content was checked: without a label, so that it is no keyring in escrow yet and can
+// be removed again.
 func Bare(g *v1alpha1.MysqlFailoverGroup, st v1alpha1.SiteKeyringStatus, content []byte) *corev1.Secret {
 	return &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
@@ -78,7 +78,7 @@ func Bare(g *v1alpha1.MysqlFailoverGroup, st v1alpha1.SiteKeyringStatus, content
 	}
 }
 
-// Digest is that of a Secret's content; empty if it has none.
+// Digest returns the digest of a Secret's content; empty if it has none.
 func Digest(s *corev1.Secret) string {
 	if len(s.Data[v1alpha1.KeyringKey]) == 0 {
 		return ""
@@ -126,7 +126,7 @@ func LacksOnlyOwner(want, have *corev1.Secret) bool {
 	return !owned(want, have) && len(Lacks(want, have)) == 1
 }
 
-// owned is true if the controller is the one that it should be.
+// owned is true if the controller is the right one.
 func owned(want, have *corev1.Secret) bool {
 	owner := metav1.GetControllerOfNoCopy(want)
 	if owner == nil {
@@ -136,8 +136,8 @@ func owned(want, have *corev1.Secret) bool {
 	return is != nil && is.UID == owner.UID
 }
 
-// Completion is the merge patch that gives a Secret what it lacks; nil if it lacks nothing. It holds only for the version
-// that was read: what was checked is what is labelled. Without owner the operator is left to add it.
+// Completion returns the merge patch that gives a Secret what it lacks; nil if it lacks nothing. It applies only to the
+// version that was read: only checked content gets the label. Without owner the operator adds the owner.
 func Completion(want, have *corev1.Secret, owner bool) map[string]any {
 	lacks := Lacks(want, have)
 	if len(lacks) == 0 || !owner && LacksOnlyOwner(want, have) {
@@ -159,15 +159,15 @@ func Completion(want, have *corev1.Secret, owner bool) map[string]any {
 	}
 	if owner && !owned(want, have) {
 		owners := slices.DeleteFunc(slices.Clone(have.OwnerReferences), func(o metav1.OwnerReference) bool {
-			return o.Controller != nil && *o.Controller // of a group that was, or of nobody
+			return o.Controller != nil && *o.Controller // of a former group, or of none
 		})
 		meta["ownerReferences"] = append(owners, want.OwnerReferences...)
 	}
 	return map[string]any{"metadata": meta, "immutable": true}
 }
 
-// SealedPatch is the JSON patch of status that takes the phase of a site from Failed to Sealed, if status still speaks of
-// the same keyring at the same place.
+// SealedPatch returns the JSON patch of status that changes the phase of a site from Failed to Sealed, if status still
+// has the same keyring at the same place.
 func SealedPatch(st v1alpha1.SiteKeyringStatus, at int) []map[string]any {
 	field := func(name string) string { return fmt.Sprintf("/status/encryptionAtRest/sites/%d/%s", at, name) }
 	return []map[string]any{
@@ -179,7 +179,7 @@ func SealedPatch(st v1alpha1.SiteKeyringStatus, at int) []map[string]any {
 	}
 }
 
-// Redacted is a Secret as it may be shown.
+// Redacted returns a Secret as it may be shown.
 func Redacted(s *corev1.Secret, digest string) map[string]any {
 	meta := map[string]any{"name": s.Name, "namespace": s.Namespace}
 	for key, values := range map[string]map[string]string{"labels": s.Labels, "annotations": s.Annotations} {

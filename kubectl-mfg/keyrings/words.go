@@ -9,7 +9,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// SiteStatus is what status says of the keyring of a site.
+// SiteStatus returns what status says of the keyring of a site.
 func SiteStatus(g *v1alpha1.MysqlFailoverGroup, site string) v1alpha1.SiteKeyringStatus {
 	if e := g.Status.EncryptionAtRest; e != nil {
 		for _, s := range e.Sites {
@@ -21,7 +21,7 @@ func SiteStatus(g *v1alpha1.MysqlFailoverGroup, site string) v1alpha1.SiteKeyrin
 	return v1alpha1.SiteKeyringStatus{Name: site}
 }
 
-// PhaseWords say what phase a keyring is in.
+// PhaseWords says what phase a keyring is in.
 func PhaseWords(k v1alpha1.SiteKeyringStatus) string {
 	words := string(k.Phase)
 	if k.Phase == "" {
@@ -33,7 +33,7 @@ func PhaseWords(k v1alpha1.SiteKeyringStatus) string {
 	return words
 }
 
-// Repair is what to do about a site that is not sealed: for a person at night, and for a run that ended half-way.
+// Repair says what to do about a site that is not sealed: for a person at night, and for a run that ended half-way.
 func Repair(k v1alpha1.SiteKeyringStatus, group, namespace string) string {
 	where := group + " -n " + namespace
 	switch {
@@ -51,7 +51,7 @@ func Repair(k v1alpha1.SiteKeyringStatus, group, namespace string) string {
 	return "see how it is: kubectl mfg status " + where
 }
 
-// VersionWords say which keyring each site has.
+// VersionWords says which keyring each site has.
 func VersionWords(g *v1alpha1.MysqlFailoverGroup) string {
 	var words []string
 	for _, s := range g.Spec.Sites {

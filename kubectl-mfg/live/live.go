@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package live knows what the operator answers, and why it did not.
+// Package live knows the operator's answers, and why one is missing.
 package live
 
 import (
@@ -22,7 +22,7 @@ const (
 	Service = "mfg-auxiliary"
 	// Selector finds the pods of the operator.
 	Selector = "app.kubernetes.io/name=mfg"
-	// Timeout bounds how long a command waits for the operator before it makes do with the custom resource.
+	// Timeout bounds how long a command waits for the operator before it uses only the custom resource.
 	Timeout = 3 * time.Second
 	// ProxyTimeout is the part of it that the Service proxy has; the rest is for a forwarded port.
 	ProxyTimeout = 2 * time.Second
@@ -53,10 +53,10 @@ const NoEndpoints = "no endpoints available"
 // ErrIdle means that an operator answered, but does not look after groups.
 var ErrIdle = errors.New("the operator does not lead")
 
-// ErrSays begins what else it answers to a question that it does not like.
+// ErrSays begins any other refusal of the operator.
 var ErrSays = errors.New("the operator says")
 
-// ErrAsksWho means that the API server's proxy does not tell the operator who asks. A port-forward needs no telling.
+// ErrAsksWho means that the API server's proxy does not tell the operator which user asks. A port-forward need not tell.
 var ErrAsksWho = errors.New("the operator answers tokens and port-forwards only (--status-authorization), and the API server's proxy passes no token on")
 
 // IsFinal is true for an error that is the operator's answer: it is final, whichever way it came.
@@ -79,7 +79,7 @@ func ErrorOf(body []byte, otherwise error) error {
 	}
 }
 
-// View splits an explained answer into what other reports are made of, and the explanation.
+// View splits an explained answer into the view for other reports, and the explanation.
 func View(list wire.ExplainedList, err error, operatorNamespace string) (report.LiveView, *wire.Explanation) {
 	if err != nil {
 		return Unanswered(err, operatorNamespace), nil
@@ -96,7 +96,7 @@ func View(list wire.ExplainedList, err error, operatorNamespace string) (report.
 // DefaultNamespace is where the chart installs the operator.
 const DefaultNamespace = "mfg-system"
 
-// Unanswered is what is known of the operator where it gave no answer.
+// Unanswered returns what is known of the operator if it gave no answer.
 func Unanswered(err error, operatorNamespace string) report.LiveView {
 	view := report.LiveView{Denied: apierrors.IsForbidden(err)}
 	view.Missing, view.Down = WhyNot(err, operatorNamespace)

@@ -4,7 +4,7 @@ package logs
 
 import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 
-// What the command says of itself, and how it is used.
+// The command's help, and its usage.
 const (
 	Help = `Show the logs of all pods of a group as one stream, sorted by time: MySQL, sidecar, archiver, cache and backups.
 Each line has its time (UTC, when the node received it), site and container, level, and text. You need the rights to list

@@ -15,7 +15,7 @@ import (
 // Level of a line, the least important first.
 type Level int
 
-// The levels; unlevelled is a line that has none, such as one of a stack trace.
+// The levels; unlevelled is for a line without one, such as a line of a stack trace.
 const (
 	unlevelled Level = iota
 	Debug
@@ -27,7 +27,7 @@ const (
 // Levels are the values of --level.
 var Levels = []string{"debug", "info", "warning", "error"}
 
-// words of the levels, as they are shown.
+// words are the names of the levels, as shown.
 var words = map[Level]string{Debug: "DEBUG", Info: "INFO", Warning: "WARN", Error: "ERROR"}
 
 // ParseLevel reads --level.
@@ -46,7 +46,7 @@ type Line struct {
 	Text  string
 }
 
-// Parse takes a line apart as the API server sends it, with a timestamp before it.
+// Parse splits a line as the API server sends it, with a timestamp before it.
 func Parse(raw string) Line {
 	stamp, text, _ := strings.Cut(raw, " ")
 	at, err := time.Parse(time.RFC3339Nano, stamp)
@@ -62,7 +62,7 @@ func Parse(raw string) Line {
 	return l
 }
 
-// Keys of the JSON logs of sidecar, archiver, backups and operator that are shown elsewhere in a line.
+// Keys of the JSON logs of sidecar, archiver, backups and operator that appear elsewhere in a shown line.
 const (
 	keyTime    = "time"
 	keyLevel   = "level"
@@ -105,7 +105,7 @@ func structured(text string) (Level, string, bool) {
 	return level, b.String(), true
 }
 
-// ofMySQL is a line of mysqld's error log: time, thread, [Level] and the rest.
+// lineOfMySQL matches a line of mysqld's error log: time, thread, [Level] and the rest.
 var lineOfMySQL = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\S+ \d+ \[(System|Note|Warning|ERROR|Error)\] (.*)$`)
 
 func ofMySQL(text string) (Level, string, bool) {

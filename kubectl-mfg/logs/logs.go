@@ -32,9 +32,9 @@ type Op struct {
 	Site      string
 	Container string
 	Follow    bool
-	// Since is how far back to go; 0 is to the beginning.
+	// Since is how far back to go; 0 goes to the beginning.
 	Since time.Duration
-	// Level is the least important one that is shown.
+	// Level is the least important level to show.
 	Level string
 	Color string
 
@@ -45,15 +45,15 @@ type Op struct {
 const (
 	// patience is how long the streams that speak wait for one that does not, so that lines stay in order.
 	followPatience = 500 * time.Millisecond
-	// silence is after how long without a line a log that was not to be followed is given up.
+	// silence is how long without a line a log may be before it is given up, unless it is followed.
 	silence = 30 * time.Second
-	// rescan is how often to look for pods and containers that are new.
+	// rescan is how often to look for new pods and containers.
 	rescan = 5 * time.Second
 	// maxStreams bounds how many logs are read at a time.
 	maxStreams = 64
 )
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Op) Validate() error {
 	switch {
 	case op.Since < 0:
@@ -65,7 +65,7 @@ func (op *Op) Validate() error {
 	return err
 }
 
-// Run shows the logs. A log that cannot be read does not keep the others from being shown.
+// Run shows the logs. If one log cannot be read, the others still show.
 func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, error) {
 	g, err := c.Group(ctx, op.Namespace, op.Group)
 	if err != nil {

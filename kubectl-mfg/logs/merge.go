@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// order puts the lines of many streams in the order of their times. It holds at most one line of each, so its memory does not
-// grow with the logs: a stream is read on only once its line was taken.
+// order sorts the lines of many streams by time. It holds at most one line of each, so its memory does not grow with the
+// logs: it reads the next line of a stream only once the last was taken.
 //
-// The earliest line may be taken once every other stream has shown its next one. One that has nothing to say would hold up all others, so it is
-// waited for no longer than its patience; if it speaks after that, its line comes later than it should.
+// The earliest line may be taken once every other stream has shown its next one. A silent stream would hold up all others, so order waits for
+// it no longer than its patience; if it speaks after that, its line comes later than it should.
 type order struct {
 	patience time.Duration
 	streams  map[int]*head
@@ -20,16 +20,16 @@ type order struct {
 // head is the next line of a stream.
 type head struct {
 	line *Line
-	// asked is since when the next line is awaited.
+	// asked is since when order waits for the next line.
 	asked time.Time
-	// level is that of the line before, for one that has none.
+	// level is the level of the previous line, for a line that has none.
 	level Level
 }
 
 // open adds a stream.
 func (o *order) open(id int, now time.Time) { o.streams[id] = &head{asked: now} }
 
-// put is a line of a stream.
+// put takes a line of a stream.
 func (o *order) put(id int, l Line) {
 	h := o.streams[id]
 	if l.Level == unlevelled {
@@ -41,10 +41,10 @@ func (o *order) put(id int, l Line) {
 	h.level, h.line = l.Level, &l
 }
 
-// end is the end of a stream.
+// end removes a stream that has ended.
 func (o *order) end(id int) { delete(o.streams, id) }
 
-// take is the line that comes next; without one, how long to wait for more, or 0 for as long as nothing comes.
+// take returns the next line; if there is none, it returns how long to wait for more, or 0 to wait without limit.
 func (o *order) take(now time.Time) (id int, line Line, wait time.Duration, found bool) {
 	best := -1
 	for _, i := range o.ids() {
@@ -67,7 +67,7 @@ func (o *order) take(now time.Time) (id int, line Line, wait time.Duration, foun
 	return best, line, 0, true
 }
 
-// ids are the streams in the order in which they were opened, so that lines of one moment come in the same order each time.
+// ids returns the streams in the order in which they were opened, so that lines of one moment always come in the same order.
 func (o *order) ids() []int {
 	all := make([]int, 0, len(o.streams))
 	for id := range o.streams {

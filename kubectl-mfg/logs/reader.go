@@ -44,7 +44,7 @@ type reader struct {
 	byID   map[int]*stream
 	widest int
 	opened int
-	// failed is true if some log could not be read; full if there are more than are read.
+	// failed is true if some log could not be read; full if there are more logs than it reads.
 	failed, full bool
 }
 
@@ -54,7 +54,7 @@ type stream struct {
 	pod, container string
 	label          string
 	open           bool
-	// told is what was said of it last, which is not said again at each look.
+	// told is the last remark about it, which is not repeated at each look.
 	told string
 	// last is the time of the newest line that was shown.
 	last time.Time
@@ -125,7 +125,7 @@ func (r *reader) pause(ctx context.Context, wait time.Duration, again <-chan tim
 	return nil
 }
 
-// giveUp ends logs that neither speak nor end: a kubelet that hangs must not hold up the others for good.
+// giveUp ends logs that neither speak nor end: a hanging kubelet must not hold up the others for ever.
 func (r *reader) giveUp() error {
 	var silent []string
 	for id, h := range r.order.streams {
@@ -188,7 +188,7 @@ func (r *reader) chosen() string {
 	return words
 }
 
-// look opens the logs of all containers that have begun and are not being read.
+// look opens the logs of all started containers that are not being read.
 func (r *reader) look(ctx context.Context) error {
 	set := labels.Set{v1alpha1.LabelGroup: r.op.Group}
 	if r.op.Site != "" {
@@ -264,7 +264,7 @@ func label(p *corev1.Pod, container string) string {
 func (r *reader) open(ctx context.Context, s *stream) {
 	options := &corev1.PodLogOptions{Container: s.container, Follow: r.op.Follow, Timestamps: true}
 	switch {
-	case !s.last.IsZero(): // it was read before: on from there
+	case !s.last.IsZero(): // it was read before: continue from there
 		since := metav1.NewTime(s.last)
 		options.SinceTime = &since
 	case r.op.Since > 0:
@@ -300,7 +300,7 @@ func wanted(ctx context.Context, next <-chan struct{}) bool {
 	}
 }
 
-// read gives each line that is newer than what was shown before.
+// read passes on each line that is newer than what was shown before.
 func (r *reader) read(ctx context.Context, pod string, options *corev1.PodLogOptions, after time.Time, give func(Line) bool) error {
 	body, err := r.kube.CoreV1().Pods(r.op.Namespace).GetLogs(pod, options).Stream(ctx)
 	if apierrors.IsForbidden(err) {
@@ -324,7 +324,7 @@ func (r *reader) read(ctx context.Context, pod string, options *corev1.PodLogOpt
 	}
 }
 
-// readLine reads a line, and no more of it than is shown.
+// readLine reads a line, but returns no more than is shown.
 func readLine(r *bufio.Reader) (string, error) {
 	part, err := r.ReadSlice('\n')
 	line := strings.TrimRight(string(part), "\r\n")

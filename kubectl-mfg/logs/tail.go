@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// tailBytes bounds what is read of one log, and tailTimeout how long that may take: a node that hangs costs its own lines alone.
+	// tailBytes bounds how much of one log is read, and tailTimeout how long that may take: a hanging node costs only its own lines.
 	tailBytes   = 128 << 10
 	tailTimeout = 2 * time.Second
 	// tailAtOnce is how many logs are read at a time, tailMost how many in all.
@@ -35,7 +35,7 @@ const (
 // Tail is the end of the logs of a group, or of one site or container, for a screen that looks at them again and again.
 type Tail struct {
 	Namespace, Group, Site, Container string
-	// Lines is how many are wanted, of each log and altogether.
+	// Lines is how many are wanted, from each log and in total.
 	Lines int
 }
 
@@ -44,11 +44,11 @@ type Tailed struct {
 	Line
 	// Source is the container, by its site.
 	Source string
-	// Word is the level as it is shown.
+	// Word is the level as shown.
 	Word string
 }
 
-// Read reads them, in the order of their times. What cannot be read is in the note.
+// Read reads them, in the order of their times. The note names what cannot be read.
 func (t Tail) Read(ctx context.Context, kube kubernetes.Interface) (lines []Tailed, note string, err error) {
 	set := labels.Set{v1alpha1.LabelGroup: t.Group}
 	if t.Site != "" {
@@ -109,7 +109,7 @@ func (t Tail) containers(all []corev1.Pod) (out []source) {
 	return out
 }
 
-// one reads the end of one log. What was read before it broke off is shown.
+// one reads the end of one log. If it breaks off, the lines before that are shown.
 func (t Tail) one(ctx context.Context, kube kubernetes.Interface, pod, container string) (out []Line, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
 	defer cancel()

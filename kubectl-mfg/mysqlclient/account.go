@@ -16,8 +16,8 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 )
 
-// Accounts of a group whose passwords are in Secrets. The operator makes the first one, and the second where the group has
-// spec.application; others a person makes, with a Secret of the name that AccountSecret says.
+// Accounts of a group whose passwords are in Secrets. The operator makes the first one, and the second if the group has
+// spec.application; a person makes others, with a Secret of the name that AccountSecret returns.
 const (
 	AccountAdmin    = "admin"
 	AccountApp      = "app"
@@ -27,7 +27,7 @@ const (
 // Accounts are the values of --account.
 var Accounts = []string{AccountAdmin, AccountApp, AccountReadOnly}
 
-// Keys of the Secret of an account. Without a username it is that of the account; with a database the session begins there.
+// Keys of the Secret of an account. Without a username it is the account's; with a database the session begins there.
 const (
 	keyUsername = v1alpha1.ApplicationUsername
 	keyPassword = v1alpha1.ApplicationPassword
@@ -36,10 +36,10 @@ const (
 
 const root = "root"
 
-// maxUser is how many characters a user of MySQL may have.
+// maxUser is how many characters a MySQL user name may have.
 const maxUser = 32
 
-// AccountSecret is the Secret of an account.
+// AccountSecret returns the name of an account's Secret.
 func AccountSecret(group, account string) string {
 	if account == AccountAdmin {
 		return v1alpha1.RootSecret(group)
@@ -47,7 +47,7 @@ func AccountSecret(group, account string) string {
 	return "mysql-" + group + "-" + account
 }
 
-// login is who logs in, with the password, which is empty if a person is to type it. The session begins in the database, if there is one.
+// login is a user with the password, which is empty if a person must type it. The session begins in the database, if there is one.
 type login struct{ user, password, database string }
 
 // String never shows the password.
@@ -56,7 +56,7 @@ func (l login) String() string { return l.user + " (redacted)" }
 // GoString never shows the password.
 func (l login) GoString() string { return l.String() }
 
-// Password is root's. Of another user the plugin knows none.
+// Password returns root's. The plugin knows no other user's.
 func (op *Op) Password(ctx context.Context, c Cluster) (string, error) {
 	if op.User != root {
 		return "", cli.Usage("without a terminal only --user root is possible, or an account with a Secret (--account): the password of %s is not known", op.User)
@@ -65,7 +65,7 @@ func (op *Op) Password(ctx context.Context, c Cluster) (string, error) {
 	return who.password, err
 }
 
-// login is who logs in. The password is empty if a person is to type it, which takes a terminal.
+// login returns the user that logs in. The password is empty if a person must type it, which takes a terminal.
 func (op *Op) login(ctx context.Context, c Cluster, terminal bool) (login, error) {
 	switch {
 	case op.Account == "" && terminal:
@@ -76,12 +76,12 @@ func (op *Op) login(ctx context.Context, c Cluster, terminal bool) (login, error
 	}
 	who, err := op.secret(ctx, c, op.Account)
 	if terminal && op.Account == AccountAdmin && apierrors.IsForbidden(err) {
-		return login{user: root}, nil // who may exec into the pod, and has been told the password, may go in
+		return login{user: root}, nil // a user who may exec into the pod, and knows the password, may log in
 	}
 	return who, err
 }
 
-// secret reads what is known of an account.
+// secret reads the Secret of an account.
 func (op *Op) secret(ctx context.Context, c Cluster, account string) (login, error) {
 	name := AccountSecret(op.Group, account)
 	secret, err := c.Kube().CoreV1().Secrets(op.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -102,7 +102,7 @@ func (op *Op) secret(ctx context.Context, c Cluster, account string) (login, err
 	return credentials(secret, account)
 }
 
-// credentials takes what a Secret holds, and refuses what could not be handed on as it is. No message holds what is in it.
+// credentials reads a Secret, and refuses what could not be passed on unchanged. No message contains its data.
 func credentials(secret *corev1.Secret, account string) (login, error) {
 	user, password := account, string(secret.Data[keyPassword])
 	database := string(secret.Data[keyDatabase])

@@ -27,7 +27,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 )
 
-// Cluster is what leads into the pod of a site.
+// Cluster is the way into the pod of a site.
 type Cluster interface {
 	Group(ctx context.Context, namespace, name string) (*v1alpha1.MysqlFailoverGroup, error)
 	// Exec runs a command in a container.
@@ -41,15 +41,15 @@ type Op struct {
 	Group     string
 	// Site is empty for the active one.
 	Site string
-	// Account is one whose name and password are in a Secret of the group; User is any other one, whose password a person types.
-	// One of the two is given.
+	// Account is one whose name and password are in a Secret of the group; User is any other, whose password a person types.
+	// Exactly one of the two is set.
 	Account string
 	User    string
 	Execute string
 	Args    []string
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Op) Validate() error {
 	switch {
 	case op.User == "" && op.Account == "":
@@ -75,7 +75,7 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 		return cli.ExitError, err
 	}
 	client := []string{"mysql", "--no-defaults", "--user=" + who.user, "--socket=" + pods.MysqlSocket}
-	if who.database != "" && len(op.Args) == 0 { // whose arguments are the person's may name another one
+	if who.database != "" && len(op.Args) == 0 { // the user's own arguments may name another one
 		client = append(client, "--database="+who.database)
 	}
 	client = append(client, op.Args...)
@@ -95,8 +95,8 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 	return op.Outcome(c.Exec(ctx, e))
 }
 
-// WithPassword has a client of MySQL read its password from the first line of stdin, and the rest of stdin after that. The command line of an exec is in
-// the audit log of the API server.
+// WithPassword makes a MySQL client read its password from the first line of stdin, and then the rest of stdin. The command line of an exec is in the
+// audit log of the API server.
 func WithPassword(password string, in io.Reader, client ...string) (command []string, stdin io.Reader) {
 	return append([]string{"sh", "-c", `IFS= read -r MYSQL_PWD && export MYSQL_PWD && exec "$@"`, "sh"}, client...),
 		io.MultiReader(strings.NewReader(password+"\n"), in)
@@ -129,7 +129,7 @@ func (op *Op) Pod(ctx context.Context, c Cluster) (string, error) {
 	return "", fmt.Errorf("site %s has no pod that runs\n  see why: kubectl describe pods -n %s -l %s", site, op.Namespace, pods.Selector(op.Group, site))
 }
 
-// interactive hands the terminal over.
+// interactive hands over the terminal.
 func (op *Op) interactive(ctx context.Context, env cli.Environment, c Cluster, e pods.Execution) (int, error) {
 	file, is := env.In.(*os.File)
 	if !is {
@@ -145,13 +145,13 @@ func (op *Op) interactive(ctx context.Context, env cli.Environment, c Cluster, e
 	return op.Outcome(c.Exec(ctx, e))
 }
 
-// terminalSize tells the size once: a client of SQL needs no more.
+// terminalSize tells the size once: an SQL client needs no more.
 type terminalSize struct {
 	fd   int
 	told bool
 }
 
-// Next is the size, then nothing.
+// Next returns the size once, then nil.
 func (t *terminalSize) Next() *remotecommand.TerminalSize {
 	width, height, err := term.GetSize(t.fd)
 	if t.told || err != nil {
@@ -161,7 +161,7 @@ func (t *terminalSize) Next() *remotecommand.TerminalSize {
 	return &remotecommand.TerminalSize{Width: uint16(width), Height: uint16(height)}
 }
 
-// service is the one through which a client outside of the pod reaches the same server.
+// service returns the Service through which a client outside the pod reaches the same server.
 func (op *Op) service() string {
 	if op.Site == "" {
 		return v1alpha1.PrimaryService(op.Group)

@@ -4,7 +4,7 @@ package mysqlclient
 
 import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 
-// What the command says of itself, and how it is used.
+// The command's help, and its usage.
 const (
 	Help = `Open a mysql client in the pod of the active site, or of SITE, over its socket. You need the right to exec into pods. The
 client is the one in the image of MySQL, if the image has one.

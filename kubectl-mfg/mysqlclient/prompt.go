@@ -16,14 +16,14 @@ import (
 const (
 	// prompt is how the client asks for a password.
 	prompt = "Enter password: "
-	// promptWait is how long it may take to ask. After that a person types: the client may not ask at all.
+	// promptWait is how long the client may take to ask. After that a person types: perhaps the client does not ask at all.
 	promptWait = 10 * time.Second
-	// hiddenBytes bounds what is hidden of the answer to a password.
+	// hiddenBytes bounds how much of the answer to a password is hidden.
 	hiddenBytes = 1 << 10
 )
 
-// answering types the password where the client asks for it, and only there: it then stands in no command line, no environment
-// and no file. Without a password nothing is changed.
+// answering types the password when the client asks for it, and only then: so it is in no command line, no environment and no
+// file. Without a password it changes nothing.
 func answering(ctx context.Context, e pods.Execution, password string) pods.Execution {
 	if password == "" {
 		return e
@@ -33,7 +33,7 @@ func answering(ctx context.Context, e pods.Execution, password string) pods.Exec
 	return e
 }
 
-// answer stands between a terminal and the client until the password is typed.
+// answer sits between a terminal and the client until the password is typed.
 type answer struct {
 	ctx      context.Context //nolint:containedctx // a Read has none of its own, and ends with the command
 	in       io.Reader
@@ -44,10 +44,10 @@ type answer struct {
 	mu    sync.Mutex
 	asked chan struct{}
 	state state
-	// seen is the end of what the client wrote, as long as the prompt; hidden counts what was not shown.
+	// seen is the end of the client's output, as long as the prompt; hidden counts the bytes not shown.
 	seen   []byte
 	hidden int
-	// typed is what is left to be typed of the password.
+	// typed is the part of the password that is still to be typed.
 	typed *strings.Reader
 }
 
@@ -79,7 +79,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	return a.in.Read(p)
 }
 
-// giveUp leaves a prompt that comes late to the person, who types by then.
+// giveUp leaves a late prompt to the person, who then types.
 func (a *answer) giveUp() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -87,14 +87,14 @@ func (a *answer) giveUp() {
 		a.state = open
 		return
 	}
-	a.typed = strings.NewReader(a.password + "\n") // it came just now
+	a.typed = strings.NewReader(a.password + "\n") // the prompt came just now
 }
 
 // answerScreen is what the client writes to.
 type answerScreen struct{ a *answer }
 
-// Write shows all but the echo of what is typed. The client turns the echo off only after it
-// has asked, so the terminal may still show the password; it ends with the line.
+// Write shows all except the echo of the typed password. The client turns the echo off only after it has asked, so the
+// terminal may still show the password; it ends with the line.
 func (s answerScreen) Write(p []byte) (int, error) {
 	s.a.mu.Lock()
 	defer s.a.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 // allAccounts is the order for every account.
 const allAccounts = "all"
 
-// Accounts are those whose passwords can be replaced.
+// Accounts are the accounts whose passwords can be replaced.
 var Accounts = []string{v1alpha1.AccountOperator, v1alpha1.AccountReplication, v1alpha1.AccountSidecar, v1alpha1.AccountClone}
 
 // Op is `kubectl mfg rotate-passwords`.
@@ -27,7 +27,7 @@ type Op struct {
 	Accounts []string
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Op) Validate() error {
 	for _, name := range op.Accounts {
 		if !slices.Contains(Accounts, name) {
@@ -37,7 +37,7 @@ func (op *Op) Validate() error {
 	return op.Request.Validate()
 }
 
-// value is what the annotation is set to: the accounts in one order, whatever the order of the flags.
+// value returns the annotation's value: the accounts in a fixed order, whatever the order of the flags.
 func (op *Op) value() string {
 	var names []string
 	for _, name := range Accounts {
@@ -51,7 +51,7 @@ func (op *Op) value() string {
 	return strings.Join(names, ",")
 }
 
-// Run asks for new passwords and follows how far they are.
+// Run asks for new passwords and follows the progress.
 func (op *Op) Run(ctx context.Context, env cli.Environment, c request.Cluster) (int, error) {
 	view, err := op.Look(ctx, c)
 	if err != nil {
@@ -85,7 +85,7 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c request.Cluster) (
 	return op.Finish(env, rep)
 }
 
-// allowed refuses what would take another order's place. The same one is joined.
+// allowed refuses what would replace another order. It joins an equal one.
 func (op *Op) allowed(g *v1alpha1.MysqlFailoverGroup, value string) error {
 	if other, is := g.Annotations[v1alpha1.AnnotationRotatePasswords]; is && other != value {
 		return cli.Refused("refused: the passwords of %s are being replaced\n  wait for that, or see how far it is: kubectl get mfg %s -n %s -o jsonpath='{.status.passwords}'",
@@ -137,7 +137,7 @@ func (op *Op) followPasswords(ctx context.Context, env cli.Environment, c reques
 	return nil
 }
 
-// passwordWords say how far it is.
+// passwordWords says how far it is.
 func passwordWords(g *v1alpha1.MysqlFailoverGroup) string {
 	p := g.Status.Passwords
 	words := "asked the operator"

@@ -4,7 +4,7 @@ package pause
 
 import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 
-// What the commands say of themselves, and how they are used.
+// The commands' help, and their usage.
 const (
 	Help = `Stop the operator from changing roles, replacing pods and cloning sites for a while. A pause always has an end, so it cannot
 be forgotten. During a pause the operator does NOT replace a lost active site. Fences still work, and an active site that

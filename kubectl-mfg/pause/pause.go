@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pause keeps the operator from acting by itself for a time, and lets it again.
+// Package pause keeps the operator from acting on its own for a time, and ends that.
 package pause
 
 import (
@@ -26,7 +26,7 @@ type Op struct {
 	For time.Duration
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Op) Validate() error {
 	switch {
 	case op.For == 0:
@@ -39,7 +39,7 @@ func (op *Op) Validate() error {
 
 // Run asks for it and waits until the operator confirms.
 func (op *Op) Run(ctx context.Context, env cli.Environment, c request.Cluster) (int, error) {
-	// Without an operator it is wanted all the same: before one comes back that nobody trusts. It ends by itself.
+	// It is useful even without an operator: before one returns that no one trusts. It ends on its own.
 	view, err := op.See(ctx, c)
 	if err != nil {
 		return cli.ExitError, err
@@ -64,7 +64,7 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c request.Cluster) (
 		return cli.ExitError, err
 	}
 	rep := op.Report("pause", plan, change)
-	// Nothing that is pending or under way is in the way: it is the next change that a pause is to keep from beginning.
+	// Nothing pending or under way prevents it: a pause keeps the next change from beginning.
 	before, err := op.Submit(ctx, env, c, change, request.Always)
 	if err != nil {
 		return cli.ExitError, err
@@ -76,7 +76,7 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c request.Cluster) (
 	if view.Down != "" {
 		rep.Reason, rep.Message = v1alpha1.ReasonOperatorDown, "the pause until "+until+" is on the group; "+op.Unheard(view)
 	}
-	if op.Wait && view.Down == "" { // otherwise nobody is there to confirm it
+	if op.Wait && view.Down == "" { // otherwise no operator can confirm it
 		before, err = op.Follow(ctx, env, c, func(g *v1alpha1.MysqlFailoverGroup) bool {
 			return meta.IsStatusConditionTrue(g.Status.Conditions, v1alpha1.ConditionPaused) && g.Annotations[v1alpha1.AnnotationPauseUntil] == until
 		})
@@ -91,8 +91,7 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c request.Cluster) (
 	return op.Finish(env, rep)
 }
 
-// begun says what becomes of that which was asked for, or has begun, before the pause. What a person ordered is carried out
-// despite it.
+// begun says what happens to requests and work from before the pause. What a person ordered is carried out despite it.
 func (op *Op) begun(g *v1alpha1.MysqlFailoverGroup) []screen.Line {
 	var lines []screen.Line
 	warn := func(label, format string, args ...any) {

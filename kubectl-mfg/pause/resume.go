@@ -17,7 +17,7 @@ import (
 // Resume is `kubectl mfg resume`.
 type Resume struct{ request.Request }
 
-// Run takes the pause off and waits until the operator confirms.
+// Run ends the pause and waits until the operator confirms.
 func (op *Resume) Run(ctx context.Context, env cli.Environment, c request.Cluster) (int, error) {
 	view, err := op.See(ctx, c)
 	if err != nil {
@@ -38,7 +38,7 @@ func (op *Resume) Run(ctx context.Context, env cli.Environment, c request.Cluste
 	if err := op.Confirm(ctx, env, "Resume it?"); err != nil {
 		return cli.ExitError, err
 	}
-	// Nothing that is pending keeps a pause from being ended: it may be what the request waits for.
+	// No pending request keeps a pause from ending: it may wait for exactly that.
 	if _, err := op.Submit(ctx, env, c, change, request.Always); err != nil {
 		return cli.ExitError, err
 	}
@@ -49,7 +49,7 @@ func (op *Resume) Run(ctx context.Context, env cli.Environment, c request.Cluste
 	if view.Down != "" {
 		rep.Reason, rep.Message = v1alpha1.ReasonOperatorDown, "the pause is taken off the group; "+op.Unheard(view)
 	}
-	if !op.Wait || view.Down != "" { // nobody is there to confirm it
+	if !op.Wait || view.Down != "" { // no operator can confirm it
 		return op.Finish(env, rep)
 	}
 	if _, err := op.Follow(ctx, env, c, func(g *v1alpha1.MysqlFailoverGroup) bool {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package pitr asks the archive of binary logs of a group: what can be recovered, where something happened, what a failover lost. A pod reads
-// the storage with the program backup (kubectl-mfg/reader); the question goes to it by stdin. See docs/point-in-time.md.
+// the storage with the program backup (kubectl-mfg/reader); it gets the question by stdin. See docs/point-in-time.md.
 package pitr
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 )
 
-// Cluster is what the verbs ask of the cluster.
+// Cluster is what the verbs need of the cluster.
 type Cluster interface {
 	request.GroupReader
 	Backups(ctx context.Context, namespace, group string) ([]v1alpha1.MysqlBackup, error)
@@ -36,7 +36,7 @@ type Cluster interface {
 	Exec(ctx context.Context, e pods.Execution) error
 }
 
-// Place is whose archive is read, and where it is.
+// Place says whose archive to read, and where it is.
 type Place struct {
 	// Namespace is where the pod runs and the Secrets are; FromNamespace and Group are the group's.
 	Namespace, FromNamespace, Group string
@@ -45,7 +45,7 @@ type Place struct {
 	IdentitySecret string
 }
 
-// Access is how it is read.
+// Access says how to read it.
 type Access struct {
 	// Identity is a file with the age identity; it goes to the pod by stdin, and nowhere else. Empty takes the Secret of the profile.
 	Identity string
@@ -55,7 +55,7 @@ type Access struct {
 	Timeout           time.Duration
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (a Access) Validate() error {
 	switch {
 	case a.Timeout <= 0:
@@ -72,7 +72,7 @@ const memory = "512Mi"
 // identityMax bounds the file with the identity.
 const identityMax = 64 << 10
 
-// identity is what the file holds. It is checked here, so that a wrong file is never sent.
+// identity returns the contents of the file. It checks them, so that a wrong file is never sent.
 func (a Access) identity() (string, error) {
 	if a.Identity == "" {
 		return "", nil
@@ -92,7 +92,7 @@ func (a Access) identity() (string, error) {
 	return string(raw), nil
 }
 
-// Ask runs one question, and hands every line of the answer to take.
+// Ask runs one question, and passes every line of the answer to take.
 func Ask(ctx context.Context, c Cluster, place Place, access Access, question wire.InspectRequest, take func(wire.InspectLine) error) (wire.InspectEnd, error) {
 	var err error
 	if question.Identity, err = access.identity(); err != nil {
@@ -135,7 +135,7 @@ func commandOf(q wire.InspectRequest) string {
 	return wire.InspectTimeline
 }
 
-// exchange is one question that is being answered.
+// exchange is one question under way.
 type exchange struct {
 	c   Cluster
 	pod pods.Execution
@@ -143,7 +143,7 @@ type exchange struct {
 
 func (e *exchange) run(ctx context.Context, take func(wire.InspectLine) error) (wire.InspectEnd, error) {
 	from, to := io.Pipe()
-	e.pod.Out, e.pod.ErrOut = to, io.Discard // what went wrong is in the answer; the log is for who debugs the program
+	e.pod.Out, e.pod.ErrOut = to, io.Discard // the answer says what went wrong; the log is for debugging the program
 	sent := make(chan error, 1)
 	go func() {
 		err := e.c.Exec(ctx, e.pod)
@@ -156,7 +156,7 @@ func (e *exchange) run(ctx context.Context, take func(wire.InspectLine) error) (
 	switch {
 	case err == nil && end.Reason != wire.BackupSucceeded:
 		return end, explain(end)
-	case err == nil: // all of it was there, whatever became of the connection after that
+	case err == nil: // it was complete, whatever happened to the connection after that
 		return end, nil
 	case apierrors.IsForbidden(failed):
 		return end, cli.RightsHint(failed, "create", "pods/exec", e.pod.Namespace)
@@ -192,7 +192,7 @@ func answer(from io.Reader, take func(wire.InspectLine) error) (wire.InspectEnd,
 	return wire.InspectEnd{}, errCutOff
 }
 
-// steps are what to do about a reason, where the message does not say it.
+// steps say what to do about a reason, if the message does not.
 var steps = map[v1alpha1.Reason]string{
 	v1alpha1.ReasonWrongIdentity: "give the age identity of a recipient: --identity FILE, or encryption.identitySecretName of the profile",
 	wire.InspectUnreadableLog:    "see what can be recovered around it: kubectl mfg backup timeline; a backup after it leads on",
@@ -215,7 +215,7 @@ func explain(end wire.InspectEnd) error {
 	return &cli.Error{Code: code, Reason: reason, Err: errors.New(text)}
 }
 
-// archiveOf is where the archive of a group is. key is false where nothing of it is opened.
+// archiveOf returns where the archive of a group is. key is false if nothing in it needs to be opened.
 func archiveOf(g *v1alpha1.MysqlFailoverGroup, key bool) (Place, *v1alpha1.BackupProfile, error) {
 	where := fmt.Sprintf("docs/point-in-time.md has the few lines that turn it on: kubectl edit mysqlfailovergroup %s -n %s", g.Name, g.Namespace)
 	if g.Spec.Backup == nil || g.Spec.Backup.PITR == nil || g.Spec.Backup.PITR.Profile == "" {
@@ -235,7 +235,7 @@ func archiveOf(g *v1alpha1.MysqlFailoverGroup, key bool) (Place, *v1alpha1.Backu
 	return Place{}, nil, cli.Refused("refused: group %s has no profile %s, in whose storage its archive would be\n  %s", g.Name, g.Spec.Backup.PITR.Profile, where)
 }
 
-// opens refuses an encrypted archive for which there is no key.
+// opens refuses an encrypted archive without a key for it.
 func (a Access) opens(g *v1alpha1.MysqlFailoverGroup, p *v1alpha1.BackupProfile) error {
 	if p.Encryption == nil || p.Encryption.IdentitySecretName != "" || a.Identity != "" {
 		return nil

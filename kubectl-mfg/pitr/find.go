@@ -22,9 +22,9 @@ import (
 // Find is `kubectl mfg backup find`.
 type Find struct {
 	Common
-	// BeforeDrop, Before and Touching are what is looked for: exactly one.
+	// BeforeDrop, Before and Touching say what to search for: exactly one.
 	BeforeDrop, Before, Touching string
-	// Since and Until bound it in time, Epoch in epochs; empty and 0 do not.
+	// Since and Until bound the search in time, Epoch in epochs; empty and 0 do not.
 	Since, Until string
 	Epoch        int64
 	Limit        int
@@ -32,7 +32,7 @@ type Find struct {
 	ask wire.AskFind
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Find) Validate() error {
 	given := 0
 	for _, s := range []string{op.BeforeDrop, op.Before, op.Touching} {
@@ -174,7 +174,7 @@ func (op *Find) draw(env cli.Environment, r *report.Found) {
 	}
 }
 
-// hint is where else it may be.
+// hint says where else it may be.
 func (op *Find) hint() string {
 	if op.ask.Drop != nil && op.ask.Drop.Schema == "" {
 		return "\n  if the whole database was dropped, name it: --before-drop DB." + op.ask.Drop.Table
@@ -182,7 +182,7 @@ func (op *Find) hint() string {
 	return "\n  see from when to when the archive reaches: kubectl mfg backup timeline " + op.Group + " -n " + op.Namespace
 }
 
-// next is how to restore to what was found. The last match is the one that people mean: what was dropped before was made again.
+// next says how to restore to a match. People mean the last match: what was dropped earlier was made again.
 func (op *Find) next(items []wire.ArchivedTransaction) string {
 	if len(items) == 0 {
 		return ""

@@ -20,7 +20,7 @@ import (
 // OutputSQL writes rows as statements.
 const OutputSQL = "sql"
 
-// changesMax bounds the rows that are gathered for a report, in bytes. SQL is passed on as it comes.
+// changesMax bounds the rows gathered for a report, in bytes. SQL is passed on as it comes.
 const changesMax = 64 << 20
 
 // Lost is `kubectl mfg backup lost`.
@@ -33,7 +33,7 @@ type Lost struct {
 	Limit int
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Lost) Validate() error {
 	switch {
 	case op.Epoch < 0:
@@ -96,7 +96,7 @@ func (op *Lost) take(env cli.Environment, r *report.Found, rows *strings.Builder
 	return nil
 }
 
-// spoilt says in the SQL itself that it is not whole: it may be in a file by then.
+// spoilt says in the SQL itself that it is incomplete: it may already be in a file.
 func (op *Lost) spoilt(env cli.Environment, err error) error {
 	if op.Output.Format == OutputSQL {
 		fmt.Fprintln(env.Out, "\nROLLBACK;\n-- NOT COMPLETE: the reading ended with an error. Do not use this.")

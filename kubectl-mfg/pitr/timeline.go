@@ -15,7 +15,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
-// Common is what the verbs have in common.
+// Common is what the verbs share.
 type Common struct {
 	Access
 	Namespace, Group string
@@ -23,7 +23,7 @@ type Common struct {
 	Color            string
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Common) Validate() error {
 	if !slices.Contains(cli.Colors, op.Color) {
 		return fmt.Errorf("--color must be one of %s", strings.Join(cli.Colors, ", "))
@@ -31,7 +31,7 @@ func (op *Common) Validate() error {
 	return op.Access.Validate()
 }
 
-// options say how to draw for people.
+// options says how to draw for people.
 func (op *Common) options(env cli.Environment) screen.Options {
 	width, _ := env.Terminal()
 	return screen.Options{Width: width, Color: cli.Colored(op.Color, env), Wide: op.Output.Format == cli.OutputWide, Now: env.Now()}
@@ -74,7 +74,7 @@ func Look(ctx context.Context, c Cluster, place Place, access Access, ask wire.A
 	}
 	known, err := c.Backups(ctx, namespace, place.Group)
 	if err != nil {
-		known = nil // the storage is the truth; only what was verified is not known then
+		known = nil // the storage is the truth; only the verifications are then unknown
 	}
 	r := report.NewTimeline(namespace, place.Group, "", known)
 	told := false

@@ -19,7 +19,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/doctor"
 )
 
-// MinMinor is the oldest Kubernetes 1.x that the charts take. A test compares it with them.
+// MinMinor is the oldest Kubernetes 1.x that the charts accept. A test compares it with them.
 const MinMinor = 33
 
 func kubernetesVersion(_ context.Context, _ *Op, w world) []doctor.Finding {
@@ -117,10 +117,10 @@ func ofDefault(c storagev1.StorageClass) []doctor.Finding {
 	return out
 }
 
-// nodesMost bounds what is read of a big cluster.
+// nodesMost bounds how much of a big cluster is read.
 const nodesMost = 500
 
-// siteMemory is about what mysqld with its default settings and the sidecar take.
+// siteMemory is about what mysqld with default settings and the sidecar take.
 const siteMemory = 512 << 20
 
 func nodes(ctx context.Context, _ *Op, w world) []doctor.Finding {
@@ -155,7 +155,7 @@ func ready(n corev1.Node) bool {
 	return false
 }
 
-// tainted is true for a node that takes only pods which ask for it, such as one of the control plane.
+// tainted is true for a node that accepts only pods with a toleration, such as one of the control plane.
 func tainted(n corev1.Node) bool {
 	for _, t := range n.Spec.Taints {
 		if t.Effect != corev1.TaintEffectPreferNoSchedule {
@@ -165,13 +165,13 @@ func tainted(n corev1.Node) bool {
 	return false
 }
 
-// Bounds of what a clock may be off. Nothing is decided by comparing clocks; but people compare records.
+// Bounds of how far a clock may be off. No decision compares clocks; but people compare records.
 const (
 	clockWarn = 3 * time.Second
 	clockFail = 30 * time.Second
-	// leaseAge is how old the Lease of a node that is well may be: kubelets renew it every 10 s.
+	// leaseAge is how old the Lease of a healthy node may be: kubelets renew it every 10 s.
 	leaseAge = 40 * time.Second
-	// leases is where kubelets say by their own clocks that they live.
+	// leases is where kubelets say by their own clocks that they are alive.
 	leases = "kube-node-lease"
 )
 
@@ -189,7 +189,7 @@ func clocks(ctx context.Context, _ *Op, w world) []doctor.Finding {
 		if l.Spec.RenewTime == nil {
 			continue
 		}
-		// The header has whole seconds: what was cut off is added, so that no node looks ahead that is not.
+		// The header has whole seconds: the cut-off part is added, so that no node wrongly looks ahead.
 		ahead := l.Spec.RenewTime.Sub(w.server.Add(time.Second)).Round(time.Second)
 		switch {
 		case ahead > clockFail:
@@ -209,10 +209,10 @@ func clocks(ctx context.Context, _ *Op, w world) []doctor.Finding {
 	return out
 }
 
-// enforcers are names in those of network plugins that enforce policies.
+// enforcers are parts of the names of network plugins that enforce policies.
 var enforcers = []string{"calico", "cilium", "antrea", "weave", "kube-router", "ovn", "canal", "aws-node", "azure-npm", "kindnet"}
 
-// networkPolicy can only guess: Kubernetes takes policies whether anybody enforces them or not.
+// networkPolicy can only guess: Kubernetes accepts policies even if no plugin enforces them.
 func networkPolicy(ctx context.Context, _ *Op, w world) []doctor.Finding {
 	list, err := w.kube.AppsV1().DaemonSets("").List(ctx, metav1.ListOptions{Limit: nodesMost})
 	if err != nil {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preflight looks at a cluster before mfg is installed: whether it can be, and what would surprise later. It only reads.
+// Package preflight looks at a cluster before mfg is installed: whether it can be, and what would be a surprise later. It only reads.
 package preflight
 
 import (
@@ -18,16 +18,16 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
-// Cluster is what is looked at.
+// Cluster is what the preflight looks at.
 type Cluster interface {
 	Kube() kubernetes.Interface
-	// Clock is the time of the API server, and how long it took to answer.
+	// Clock returns the time of the API server, and how long it took to answer.
 	Clock(ctx context.Context) (server time.Time, took time.Duration, err error)
 }
 
 // Op is `kubectl mfg doctor --preflight`.
 type Op struct {
-	// Namespace is that of the group to come, OperatorNamespace that of the operator.
+	// Namespace is for the future group, OperatorNamespace for the operator.
 	Namespace         string
 	OperatorNamespace string
 	Color             string
@@ -40,13 +40,13 @@ func (op *Op) Validate() error { return nil }
 // limit bounds all looks together.
 const limit = 30 * time.Second
 
-// look is one thing that is looked at.
+// look is one check of the preflight.
 type look struct {
 	name string
 	ask  func(context.Context, *Op, world) []doctor.Finding
 }
 
-// world is where it is looked.
+// world is what the looks see.
 type world struct {
 	kube kubernetes.Interface
 	// server is the API server's clock, to the second; now is this machine's at the same moment.
@@ -66,7 +66,7 @@ var looks = []look{
 	{"cert-manager", certManager},
 }
 
-// Run looks and draws what was found.
+// Run looks and draws the findings.
 func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// logTimeout bounds one look at a log: how far it is said is a comfort, and must not hold up the answer.
+	// logTimeout bounds one look at a log: progress is a comfort, and must not hold up the answer.
 	logTimeout = 3 * time.Second
-	// logMax and logLines bound what is read of it.
+	// logMax and logLines bound how much of it is read.
 	logMax   = int64(64 << 10)
 	logLines = int64(3)
 )
 
-// Said is what the program in the pod of a backup or a restore said last.
+// Said is what the program in the pod of a backup or a restore last said.
 type Said struct {
 	Phase   string `json:"phase"`
 	Percent int32  `json:"percent"`
@@ -32,10 +32,10 @@ type Said struct {
 	Total   int64  `json:"total"`
 }
 
-// Words say what the program does.
+// Words says what the program does.
 func (s Said) Words() string { return strings.ToLower(s.Phase) }
 
-// Known is how far it is, in percent; below 0 where nobody knows how much there is.
+// Known returns how far it is, in percent; below 0 if the whole is unknown.
 func (s Said) Known() int32 {
 	if s.Total <= 0 && s.Percent == 0 || s.Percent < 0 || s.Percent > 100 {
 		return -1
@@ -43,8 +43,8 @@ func (s Said) Known() int32 {
 	return s.Percent
 }
 
-// FromLog reads what the container of the newest pod of a selector said last. The operator may not read logs, so this is the only way to
-// learn it; who may not either sees phases alone.
+// FromLog reads what the container of the newest pod of a selector last said. The operator may not read logs, so this is the only way to
+// learn it; a user who may not either sees only phases.
 func FromLog(ctx context.Context, kube kubernetes.Interface, namespace, selector, container string) (Said, bool) {
 	ctx, cancel := context.WithTimeout(ctx, logTimeout)
 	defer cancel()
@@ -71,7 +71,7 @@ func FromLog(ctx context.Context, kube kubernetes.Interface, namespace, selector
 	return last(raw)
 }
 
-// last is the last line that tells of progress. What else is in the log is no business of a bar.
+// last returns the last line that tells of progress. A bar needs nothing else from the log.
 func last(raw []byte) (said Said, found bool) {
 	for line := range bytes.Lines(raw) {
 		var s Said

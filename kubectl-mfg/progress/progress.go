@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package progress tells on stderr how far something is that takes its time: a bar that is drawn over on a terminal, and else a line now and then.
+// Package progress tells on stderr how far slow work is: by a bar that is redrawn on a terminal, and else by a line now and then.
 package progress
 
 import (
@@ -14,9 +14,9 @@ import (
 
 const (
 	barWidth = 20
-	// step is after how many percent there is another line where no terminal is.
+	// step is how many percent lie between two lines without a terminal.
 	step = 10
-	// redraw is how often the time on a terminal is drawn over, at most.
+	// redraw is the least time between two redraws of the time on a terminal.
 	redraw = time.Second
 )
 
@@ -31,13 +31,13 @@ type Teller struct {
 	last  time.Time
 }
 
-// New begins. On a terminal the bar is drawn over, unless stdout gets an answer for programs.
+// New makes a Teller. On a terminal it redraws the bar, unless stdout gets an answer for programs.
 func New(env cli.Environment, out cli.Output) *Teller {
 	_, terminal := env.Terminal()
 	return &Teller{env: env, began: env.Now(), live: terminal && !out.Machine(), at: -step}
 }
 
-// Tell says what is happening; percent is how much is done, and below 0 where nobody knows.
+// Tell says what is happening; percent is how much is done, below 0 if unknown.
 func (t *Teller) Tell(words string, percent int32) {
 	now := t.env.Now()
 	same := words == t.said
@@ -57,7 +57,7 @@ func (t *Teller) Tell(words string, percent int32) {
 
 func (t *Teller) draw(now time.Time, words string, percent int32) {
 	if t.drawn && words != t.said {
-		fmt.Fprintln(t.env.ErrOut) // what was said before stays
+		fmt.Fprintln(t.env.ErrOut) // the last words stay
 	}
 	bar := ""
 	if percent >= 0 {
@@ -65,7 +65,7 @@ func (t *Teller) draw(now time.Time, words string, percent int32) {
 	}
 	line := fmt.Sprintf("%6.0fs  %s%s", now.Sub(t.began).Seconds(), bar, words)
 	if width, _ := t.env.Terminal(); width > 1 && len([]rune(line)) >= width {
-		line = string([]rune(line)[:width-1]) // a line that wraps cannot be drawn over
+		line = string([]rune(line)[:width-1]) // a line that wraps cannot be redrawn
 	}
 	fmt.Fprint(escape.Raw(t.env.ErrOut), "\r"+cli.ClearLine+escape.Line(line))
 	t.drawn, t.said, t.at, t.last = true, words, percent, now

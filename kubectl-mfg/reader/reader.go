@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package reader runs a pod that reads the storage of a group's backups with the program `backup`: it reaches what this machine may not,
-// volumes among them, and the libraries of object storage stay out of the plugin. The pod does nothing until it is told by an exec, so that
-// nothing of what it reads is in its log, and no question is in its arguments or its environment.
+// such as volumes, and the libraries of object storage stay out of the plugin. The pod does nothing until an exec starts it, so that its
+// log holds nothing that it reads, and its arguments and environment hold no question.
 package reader
 
 import (
@@ -31,11 +31,11 @@ const (
 )
 
 const (
-	// startTimeout is how long the pod may take to start, and removeTimeout to be asked to go.
+	// startTimeout is how long the pod may take to start, and removeTimeout bounds the request to delete it.
 	startTimeout  = 3 * time.Minute
 	removeTimeout = 10 * time.Second
 
-	// mysqlUser is the one that wrote what is on a volume.
+	// mysqlUser is the user that wrote the files on a volume.
 	mysqlUser = int64(999)
 
 	credentialsDir = "/etc/mfg-backup/credentials" //nolint:gosec // a path
@@ -48,9 +48,9 @@ const (
 // Pod is one pod that reads.
 type Pod struct {
 	Kube kubernetes.Interface
-	// Namespace is the pod's, which has the Secrets. FromNamespace and Group are whose place in the storage is read.
+	// Namespace is the pod's, which has the Secrets. FromNamespace and Group say whose place in the storage to read.
 	Namespace, FromNamespace, Group string
-	// Task names what it is for: the pod's name begins with it and Name. Labels are added.
+	// Task names its purpose: the pod's name begins with it and Name. Labels are added.
 	Task, Name string
 	Labels     map[string]string
 	Storage    v1alpha1.BackupStorage
@@ -65,7 +65,7 @@ type Pod struct {
 	Timeout time.Duration
 }
 
-// Image is the one that the operator makes backups with, unless one is named.
+// Image returns the image with which the operator makes backups, unless one is named.
 func Image(ctx context.Context, kube kubernetes.Interface, named, operatorNamespace string) (string, error) {
 	if named != "" {
 		return named, nil
@@ -86,7 +86,7 @@ func Image(ctx context.Context, kube kubernetes.Interface, named, operatorNamesp
 	return "", cli.Refused("refused: no operator in namespace %s says which image has the program backup\n  name it: --image IMAGE", operatorNamespace)
 }
 
-// Begin makes a pod that does nothing until it is told.
+// Begin makes a pod that does nothing until an exec starts it.
 func (p *Pod) Begin(ctx context.Context) (string, error) {
 	config, volumes, mounts := p.place()
 	whole := map[string]any{"bucket": config, "timeoutSeconds": int64(p.Timeout / time.Second)}
@@ -99,7 +99,7 @@ func (p *Pod) Begin(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("encode the configuration: %w", err)
 	}
 	no, yes, user, seconds, grace := false, true, mysqlUser, int64((p.Timeout+startTimeout)/time.Second), int64(1)
-	// Not the label of the group: whatever finds the pods of a group by it must not find this one, and with podProtection only the operator makes pods that have it.
+	// Not the label of the group: a search for its pods must not find this one, and with podProtection only the operator may make pods that have it.
 	labels := map[string]string{v1alpha1.LabelName: v1alpha1.NameBackup, v1alpha1.LabelInstance: p.Group, v1alpha1.LabelBackupTask: p.Task}
 	maps.Copy(labels, p.Labels)
 	pod := &corev1.Pod{
@@ -125,7 +125,7 @@ func (p *Pod) Begin(ctx context.Context) (string, error) {
 	return made.Name, nil
 }
 
-// place is where the backup is, as the program backup reads it (api/wire has the operator's words for the same), and what the pod needs for it.
+// place returns where the backup is, as the program backup reads it (api/wire has the operator's words for the same), and what the pod needs for it.
 func (p *Pod) place() (config map[string]any, volumes []corev1.Volume, mounts []corev1.VolumeMount) {
 	config = map[string]any{"namespace": cmp.Or(p.FromNamespace, p.Namespace), "group": p.Group}
 	mode := int32(0o440)
@@ -207,7 +207,7 @@ func waitsFor(pod *corev1.Pod) string {
 	return "it is " + string(pod.Status.Phase)
 }
 
-// Remove has the pod go, also after Ctrl-C; if nobody could say so, its deadline ends it.
+// Remove deletes the pod, also after Ctrl-C; if that fails, its deadline ends it.
 func (p *Pod) Remove(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancel()

@@ -12,19 +12,19 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 )
 
-// recloneConfirmed is what the operator wants to read where only one copy of something would be thrown away.
+// recloneConfirmed is what the operator must read before it throws away the only copy of something.
 const recloneConfirmed = ":confirm"
 
 // confirmFlag is the same for people.
 const confirmFlag = "--confirm-data-loss"
 
-// command is the order as a person types it.
+// command returns the order as a person types it.
 func (op *Op) command() string {
 	return fmt.Sprintf("kubectl mfg reclone %s %s -n %s", op.Group, op.Site, op.Namespace)
 }
 
-// loss is what the plan says that is lost, by what status says. The operator looks for itself and has the last word; but who is
-// about to be refused is told so before the question.
+// loss is what the plan says will be lost, by status. The operator checks for itself and has the last word; but a user whom it
+// would refuse learns that before the question.
 func (op *Op) loss(view request.Outlook) string {
 	s, _ := view.Site(op.Site)
 	active := cli.OrDash(view.Report.ActiveSite)
@@ -47,7 +47,7 @@ func (op *Op) loss(view request.Outlook) string {
 	return lost
 }
 
-// isUnsettled is true for a site whose role went to another one before all that it had was seen.
+// isUnsettled is true for a site whose role went to another before all of its data was seen.
 func isUnsettled(g *v1alpha1.MysqlFailoverGroup, site string) bool {
 	for _, record := range g.Status.Failovers { // the newest first
 		switch {
@@ -60,7 +60,7 @@ func isUnsettled(g *v1alpha1.MysqlFailoverGroup, site string) bool {
 	return false
 }
 
-// onlyOtherCopy is true for a healthy replica beside which there is no other.
+// onlyOtherCopy is true for a healthy replica if there is no other.
 func onlyOtherCopy(view request.Outlook, site string) bool {
 	mine, others := false, 0
 	for _, s := range view.Report.Sites {
@@ -92,7 +92,7 @@ func (op *Op) refusal(rep *request.Report) {
 	}
 }
 
-// noSuchSite names the flag to who types the operator's word for it.
+// noSuchSite names the flag to a user who types the operator's word for it.
 func (op *Op) noSuchSite(g *v1alpha1.MysqlFailoverGroup) error {
 	next := "see them: kubectl mfg status " + op.Group + " -n " + op.Namespace
 	if site, confirmed := strings.CutSuffix(op.Site, recloneConfirmed); confirmed {

@@ -4,7 +4,7 @@ package reclone
 
 import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 
-// What the command says of itself, and how it is used.
+// The command's help, and its usage.
 const (
 	Help = `Delete a site's data and copy it again from the active site: for a site that has diverged, or cannot catch up.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reclone throws a site's data away and copies it anew.
+// Package reclone replaces a site's data by a new copy.
 package reclone
 
 import (
@@ -101,7 +101,7 @@ func (op *Op) followClone(ctx context.Context, env cli.Environment, c request.Cl
 	return nil
 }
 
-// cloneWords say how far the copy is.
+// cloneWords says how far the copy is.
 func cloneWords(g *v1alpha1.MysqlFailoverGroup, site string) string {
 	for _, s := range g.Status.Sites {
 		if s.Name != site {

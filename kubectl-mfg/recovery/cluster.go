@@ -11,7 +11,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
 )
 
-// Cluster is what is asked of the cluster to bring a keyring back.
+// Cluster is what restoring a keyring needs of the cluster.
 type Cluster interface {
 	Group(ctx context.Context, namespace, name string) (*v1alpha1.MysqlFailoverGroup, error)
 	// Exec runs a command in a container.

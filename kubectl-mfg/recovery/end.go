@@ -17,10 +17,10 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 )
 
-// secret is short for what most of this is about.
+// secret is short for the type that most of this is about.
 type secret = corev1.Secret
 
-// seal patches the phase, as the specification has it. The operator may be faster, and goes on without it.
+// seal patches the phase, as the specification says. The operator may be faster, and continues without it.
 func (r *recovery) seal(ctx context.Context) error {
 	for try := 1; ; try++ {
 		err := patchStatus(ctx, r.cluster, r.group, keyrings.SealedPatch(r.status, r.at), false)
@@ -28,13 +28,13 @@ func (r *recovery) seal(ctx context.Context) error {
 		case err == nil:
 			return nil
 		case apierrors.IsForbidden(err):
-			// Status below an admin is nobody's; the digest of what was restored says enough to the operator.
+			// Only an admin may change status; the digest of the restored keyring is enough for the operator.
 			r.left[stepPhase] = "the operator sets it; your patch was refused: " + err.Error()
 			return nil
 		case !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) || try == request.PatchTries:
 			return cli.RightsHint(err, "patch", cli.Resource+"."+v1alpha1.GroupVersion.Group+"/status", r.op.Namespace)
 		}
-		// Status is not what it was: look again, and patch only what still is Failed for want of this very keyring.
+		// Status has changed: look again, and patch only if it is still Failed because this very keyring is missing.
 		g, err := r.cluster.Group(ctx, r.op.Namespace, r.op.Group)
 		if err != nil {
 			return err
@@ -54,7 +54,7 @@ func (r *recovery) seal(ctx context.Context) error {
 	}
 }
 
-// await waits for the operator's own word, and for what was left to it.
+// await waits for the operator's own word, and for the parts left to it.
 func (r *recovery) await(ctx context.Context) error {
 	_, err := r.op.Follow(ctx, r.env, r.cluster, func(g *v1alpha1.MysqlFailoverGroup) bool {
 		st, _, _ := keyrings.StatusOf(g, r.op.Site)
@@ -71,12 +71,12 @@ func (r *recovery) await(ctx context.Context) error {
 	return err
 }
 
-// eventName is the same for the same Secret: a second run records nothing twice.
+// eventName returns the same name for the same Secret: a second run records nothing twice.
 func (r *recovery) eventName() string {
 	return fmt.Sprintf("%s.keyring-%s", r.op.Group, r.secret.UID)
 }
 
-// event tells of the recovery.
+// event returns the event about the recovery.
 func (r *recovery) event() *corev1.Event {
 	now := metav1.NewTime(r.env.Now())
 	e := &corev1.Event{
@@ -96,7 +96,7 @@ func (r *recovery) event() *corev1.Event {
 	return e
 }
 
-// record writes the event. That it cannot be written changes nothing of what was done.
+// record writes the event. If that fails, the recovery itself is still done.
 func (r *recovery) record(ctx context.Context) error {
 	_, err := r.cluster.Kube().CoreV1().Events(r.op.Namespace).Create(ctx, r.event(), metav1.CreateOptions{FieldManager: cli.FieldManager})
 	switch {
@@ -111,8 +111,8 @@ func (r *recovery) record(ctx context.Context) error {
 	return cli.RightsHint(err, "create", "events", r.op.Namespace)
 }
 
-// rehearse fills in what would be sent. With --dry-run=server the keyring is read and compared, and the API server says
-// what it thinks of each change.
+// rehearse fills in what would be sent. With --dry-run=server it reads and compares the keyring, and the API server
+// says what it thinks of each change.
 func (r *recovery) rehearse(ctx context.Context, due []recoveryStep, rep *Report) error {
 	defer r.content.forget()
 	server := r.op.DryRun == request.DryRunServer
@@ -136,13 +136,13 @@ func (r *recovery) rehearse(ctx context.Context, due []recoveryStep, rep *Report
 	return nil
 }
 
-// change is what a step would send, redacted, and how to have the API server check it.
+// change returns what a step would send, redacted, and how to let the API server check it.
 func (r *recovery) change(step string) (shown any, try func(context.Context) error) {
 	kube, want := r.cluster.Kube().CoreV1(), keyrings.Secret(r.group, r.status, nil)
 	switch step {
 	case stepCreate:
 		return keyrings.Redacted(keyrings.Bare(r.group, r.status, nil), r.status.KeyringDigest), func(ctx context.Context) error {
-			// What is not kept cannot be patched later: all of it is checked at once.
+			// A dry run keeps nothing that could be patched later: all of it is checked at once.
 			whole := keyrings.Secret(r.group, r.status, r.content.content)
 			_, err := kube.Secrets(r.op.Namespace).Create(ctx, whole, metav1.CreateOptions{FieldManager: cli.FieldManager, DryRun: dryRunOption(true)})
 			return orRights(err, "create", "secrets", r.op.Namespace)
@@ -153,7 +153,7 @@ func (r *recovery) change(step string) (shown any, try func(context.Context) err
 		}
 		patch := keyrings.Completion(want, r.secret, true)
 		if r.wrong() {
-			return patch, nil // it would be deleted before
+			return patch, nil // it would be deleted first
 		}
 		return patch, func(ctx context.Context) error {
 			return orRights(r.patchSecret(ctx, patch, true), "patch", "secrets/"+r.status.KeyringSecret, r.op.Namespace)

@@ -28,9 +28,9 @@ type recovery struct {
 
 	group  *v1alpha1.MysqlFailoverGroup
 	status v1alpha1.SiteKeyringStatus
-	// at is where the site stands in the list of status.
+	// at is the site's place in the list of status.
 	at int
-	// secret is what is there under the name that status gives; nil if nothing is.
+	// secret is the object with the name that status gives; nil if there is none.
 	secret *corev1.Secret
 	// unrecorded is true if an earlier run made the Secret, and no event tells of it yet.
 	unrecorded bool
@@ -38,13 +38,13 @@ type recovery struct {
 	content keyBytes
 	// left are steps, or parts of them, that this user may not do, with the reason.
 	left map[string]string
-	// lacking are rights that this user does not have, in a dry run that sends nothing; unseen is true if that keeps the pods
-	// from being looked at.
+	// lacking are rights that this user does not have, in a dry run that sends nothing; unseen is true if the user may not
+	// look at the pods.
 	lacking []string
 	unseen  bool
 }
 
-// look reads what is there, and refuses what cannot be helped or is no case for this verb.
+// look reads what exists, and refuses what cannot be helped or is no case for this verb.
 func (r *recovery) look(ctx context.Context) error {
 	g, err := r.cluster.Group(ctx, r.op.Namespace, r.op.Group)
 	if err != nil {
@@ -64,12 +64,12 @@ func (r *recovery) look(ctx context.Context) error {
 		return nil
 	}
 	_, err = r.cluster.Kube().CoreV1().Events(r.op.Namespace).Get(ctx, r.eventName(), metav1.GetOptions{})
-	// Who may not look whether it is there can record it again: it has the same name then.
+	// A user who may not look whether it exists can record it again: it then has the same name.
 	r.unrecorded = err != nil && ctx.Err() == nil
 	return nil
 }
 
-// eventsKept is how long Kubernetes keeps events by default: one that is not there after that may have been.
+// eventsKept is how long Kubernetes keeps events by default: one that is missing after that may have existed.
 const eventsKept = time.Hour
 
 func (r *recovery) allowed() error {
@@ -97,7 +97,7 @@ func (r *recovery) allowed() error {
 	return nil
 }
 
-// readSecret looks at what has the name that status gives.
+// readSecret looks at the object with the name that status gives.
 func (r *recovery) readSecret(ctx context.Context) error {
 	name := r.status.KeyringSecret
 	s, err := r.cluster.Kube().CoreV1().Secrets(r.op.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -114,16 +114,16 @@ func (r *recovery) readSecret(ctx context.Context) error {
 	return nil
 }
 
-// wrong is true if the Secret that is there holds something else than what is missing.
+// wrong is true if the existing Secret does not hold the missing keyring.
 func (r *recovery) wrong() bool { return keyrings.Digest(r.secret) != r.status.KeyringDigest }
 
 // ours is true if this verb made the Secret.
 func (r *recovery) ours() bool { return keyrings.MadeBy(r.secret, cli.FieldManager) }
 
-// removable is true if it may be taken away again: what is in escrow is nobody's but the operator's.
+// removable is true if it may be removed again: what is in escrow belongs only to the operator.
 func (r *recovery) removable() bool { return r.ours() && !keyrings.InEscrow(r.secret) }
 
-// foreign refuses where somebody else's Secret has the name. It may be the last copy of something.
+// foreign refuses if a Secret that is not ours has the name. It may be the last copy of something.
 func (r *recovery) foreign() error {
 	name, ns := r.status.KeyringSecret, r.op.Namespace
 	return cli.Refused(`refused: %s is there and holds %s, but %s is missing. It was not made by this command, so it is not touched
@@ -149,8 +149,8 @@ func (r right) String() string {
 	return words
 }
 
-// mayCarryOut asks for all rights beforehand: whoever may make the Secret but not take it away again must not begin. Who only
-// wants to see the plan needs none of them.
+// mayCarryOut checks all rights beforehand: a user who may make the Secret but not remove it again must not begin. To see
+// only the plan takes none of them.
 func (r *recovery) mayCarryOut(ctx context.Context, due []recoveryStep) error {
 	var missing []string
 	for _, step := range due {

@@ -26,7 +26,7 @@ import (
 // readTimeout bounds how long a container may take to hand over a file of a few hundred bytes.
 const readTimeout = 30 * time.Second
 
-// keyBytes is a keyring on its way. No format prints it. It never grows, so that forget leaves no copy of it behind.
+// keyBytes is a keyring in transit. No format prints it. It never grows, so that forget leaves no copy of it behind.
 type keyBytes struct{ content []byte }
 
 // String never shows the key.
@@ -35,7 +35,7 @@ func (k *keyBytes) String() string { return "[redacted]" }
 // GoString never shows the key.
 func (k *keyBytes) GoString() string { return "[redacted]" }
 
-// errNoKeyring: what came is larger than any keyring.
+// errNoKeyring: the received file is larger than any keyring.
 var errNoKeyring = errors.New("the file is too large for a keyring")
 
 // Write takes what the container sends.
@@ -57,7 +57,7 @@ func (k *keyBytes) forget() {
 	k.content = nil
 }
 
-// compare reads the keyring out of the site's pod, and goes on only if it is the one that is missing.
+// compare reads the keyring from the site's pod, and continues only if it is the missing one.
 func (r *recovery) compare(ctx context.Context) error {
 	pods, err := r.holders(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r *recovery) compare(ctx context.Context) error {
 		return errors.Join(failures...)
 	}
 	if len(failures) > 0 {
-		// Not a refusal: the one that is missing may be where nobody could look.
+		// Not a refusal: the missing one may be in the pod that could not be asked.
 		return fmt.Errorf("%s, and %s is missing; another pod of the site, which may have it, could not be asked: %w. Nothing was changed",
 			strings.Join(found, ", "), r.status.KeyringDigest, errors.Join(failures...))
 	}
@@ -90,7 +90,7 @@ func (r *recovery) compare(ctx context.Context) error {
 		strings.Join(found, ", "), r.status.KeyringDigest, r.op.Group, r.op.Namespace)
 }
 
-// hasSource refuses before the plan and the question where the only copy is lost already.
+// hasSource refuses before the plan and the question if the only copy is already lost.
 func (r *recovery) hasSource(ctx context.Context) error {
 	if !missing(r) {
 		return nil
@@ -103,7 +103,7 @@ func (r *recovery) hasSource(ctx context.Context) error {
 	return err
 }
 
-// holders are the pods of the site whose memory can be asked for the keyring; those that stay come first.
+// holders returns the pods of the site whose memory may have the keyring; those that stay come first.
 func (r *recovery) holders(ctx context.Context) ([]corev1.Pod, error) {
 	op := r.op
 	list, err := r.cluster.Kube().CoreV1().Pods(op.Namespace).List(ctx, metav1.ListOptions{LabelSelector: pods.Selector(op.Group, op.Site)})
@@ -135,7 +135,7 @@ func (r *recovery) holders(ctx context.Context) ([]corev1.Pod, error) {
 	return nil, r.podGone()
 }
 
-// leaving sorts pods that are on their way out to the end: as long as they run they may hold the last copy.
+// leaving sorts pods that are being deleted to the end: while they run they may hold the last copy.
 func leaving(p corev1.Pod) int {
 	if p.DeletionTimestamp != nil {
 		return 1
@@ -149,7 +149,7 @@ func mysqlRuns(p corev1.Pod) bool {
 	})
 }
 
-// podGone says what is left to do: the data of that site cannot be read any more.
+// podGone says what is left to do: the data of that site can no longer be read.
 func (r *recovery) podGone() error {
 	op := r.op
 	lost := fmt.Sprintf("refused: the pod of %s is gone, and the keyring in its memory with it: the data of that site cannot be read any more", op.Site)
@@ -161,7 +161,7 @@ func (r *recovery) podGone() error {
 		lost, op.Group, op.Site, op.Namespace)
 }
 
-// read takes the keyring out of a pod into memory. What the container says beside it is not passed on.
+// read takes the keyring from a pod into memory. It does not pass on anything else that the container says.
 func (r *recovery) read(ctx context.Context, pod string) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recovery brings the escrow Secret of a keyring back from the memory of the site's pod. See docs/encryption.md.
+// Package recovery restores the escrow Secret of a keyring from the memory of the site's pod. See docs/encryption.md.
 package recovery
 
 import (

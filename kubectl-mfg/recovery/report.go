@@ -12,7 +12,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 )
 
-// Failed is the report of a run that failed.
+// Failed returns the report of a failed run.
 func (op *Op) Failed(f cli.Failure) (any, cli.Output) {
 	rep := op.made
 	if rep == nil {
@@ -36,14 +36,14 @@ type Report struct {
 	Secret     string          `json:"secret"`
 	Version    int64           `json:"version"`
 	Digest     string          `json:"digest"`
-	// Steps are those that were due, in order; what was found done already is not among them.
+	// Steps are the steps that were due, in order; steps that were already done are not among them.
 	Steps []stepReport `json:"steps"`
-	// MissingRights are those without which it cannot be carried out, in a dry run.
+	// MissingRights are the rights that the user lacks to carry it out, in a dry run.
 	MissingRights []string `json:"missingRights,omitempty"`
 	// Outcome is Planned (dry run), Requested (not waited for), Succeeded, Refused or TimedOut.
 	Outcome string `json:"outcome"`
 	Message string `json:"message"`
-	// Next is what a person can do about an outcome that is not the wanted one.
+	// Next is what a person can do about an unwanted outcome.
 	Next string `json:"next,omitempty"`
 }
 
@@ -51,7 +51,7 @@ type Report struct {
 type stepReport struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
-	// State is Planned, Done, or NotAllowed where this user has no right to it; the recovery succeeds without.
+	// State is Planned, Done, or NotAllowed if this user has no right to it; the recovery succeeds without.
 	State string `json:"state"`
 	// Change is the object or patch that is sent, in a dry run; the key is redacted.
 	Change any `json:"change,omitempty"`
@@ -73,7 +73,7 @@ func (op *Op) recoveryReport(r *recovery, due []recoveryStep) *Report {
 	return rep
 }
 
-// bareReport is what is known before anything was looked at.
+// bareReport returns what is known before the first look.
 func (op *Op) bareReport() *Report {
 	return &Report{
 		APIVersion: report.APIVersion, Kind: "MfgRecoveryReport", Metadata: report.Metadata{Name: op.Group, Namespace: op.Namespace},
@@ -93,7 +93,7 @@ func (op *Op) finishRecovery(env cli.Environment, rep *Report) (int, error) {
 	return cli.ExitHealthy, nil
 }
 
-// showChanges prints each object of a dry run, as YAML that says what it is for.
+// showChanges prints each object of a dry run, as YAML that says its purpose.
 func showChanges(env cli.Environment, rep *Report) error {
 	for _, s := range rep.Steps {
 		if s.Change == nil {

@@ -23,15 +23,15 @@ import (
 // recoveryStep is one step of the specification's procedure.
 type recoveryStep struct {
 	name string
-	// due looks at what is there.
+	// due looks at what exists.
 	due  func(*recovery) bool
 	text func(*recovery) string
-	// needs are the rights without which it must not be begun.
+	// needs are the rights without which it must not begin.
 	needs func(*recovery) []right
 	do    func(*recovery, context.Context) error
 }
 
-// Names of the steps, by which reports and people know them.
+// Names of the steps, for reports and people.
 const (
 	stepCompare = "compare"
 	stepCreate  = "create"
@@ -55,7 +55,7 @@ var recoverySteps = []recoveryStep{
 
 func noNeeds(*recovery) []right { return nil }
 
-// due are the steps that are left.
+// due returns the steps that are left.
 func (r *recovery) due() []recoveryStep {
 	var out []recoveryStep
 	for _, s := range recoverySteps {
@@ -72,8 +72,8 @@ func unprotected(r *recovery) bool {
 	return missing(r) || r.wrong() || len(keyrings.Lacks(keyrings.Secret(r.group, r.status, nil), r.secret)) > 0
 }
 
-// patchable is true where the specification has a person patch the phase. A site that was about to be sealed goes on from
-// Escrowed by itself: Sealed would skip the proof that its pod is (I16).
+// patchable is true if, by the specification, a person patches the phase. A site that was about to be sealed continues
+// from Escrowed on its own: Sealed would skip the proof that its pod is (I16).
 func patchable(r *recovery) bool {
 	return r.status.Phase == v1alpha1.KeyringFailed && r.status.Work == "" && r.status.Stage != v1alpha1.KeyringSealing
 }
@@ -131,7 +131,7 @@ func protectNeeds(r *recovery) []right {
 	return []right{{verb: "patch", resource: "secrets", name: r.status.KeyringSecret}}
 }
 
-// carryOut does what is due, and says of each step that it is done.
+// carryOut does what is due, and reports each finished step.
 func (r *recovery) carryOut(ctx context.Context, due []recoveryStep, rep *Report) error {
 	defer r.content.forget()
 	r.left = map[string]string{}
@@ -161,7 +161,7 @@ func (r *recovery) say(format string, args ...any) {
 	fmt.Fprintf(r.env.ErrOut, "%6.1fs  %s\n", r.env.Now().Sub(r.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// stopped says what to do when a step did not come to its end.
+// stopped says what to do if a step did not finish.
 func (r *recovery) stopped(ctx context.Context, step string, err error) error {
 	again := fmt.Sprintf("Do not delete or restart the pod of %s\n  run it again, and it continues from there: kubectl mfg recover-keyring %s %s -n %s", r.op.Site, r.op.Group, r.op.Site, r.op.Namespace)
 	var own *cli.Error
@@ -181,7 +181,7 @@ func (r *recovery) create(ctx context.Context) error {
 	made, err := r.cluster.Kube().CoreV1().Secrets(r.op.Namespace).Create(ctx, keyrings.Bare(r.group, r.status, r.content.content), metav1.CreateOptions{FieldManager: cli.FieldManager})
 	r.content.forget()
 	if apierrors.IsAlreadyExists(err) {
-		return nil // somebody was faster; the next step looks at what they made
+		return nil // another writer was faster; the next step looks at the result
 	}
 	if err != nil {
 		return cli.RightsHint(err, "create", "secrets", r.op.Namespace)
@@ -190,7 +190,7 @@ func (r *recovery) create(ctx context.Context) error {
 	return nil
 }
 
-// verify reads back what is stored and hashes it. What is wrong and ours is taken away again.
+// verify reads back what is stored and hashes it. If it is wrong and ours, verify removes it again.
 func (r *recovery) verify(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), verifyTimeout)
 	defer cancel()
@@ -208,10 +208,10 @@ func (r *recovery) verify(ctx context.Context) error {
 	return r.withdraw(ctx)
 }
 
-// verifyTimeout bounds looking and, if need be, deleting. Both also happen after Ctrl-C: a wrong keyring must not stay.
+// verifyTimeout bounds the look and, if needed, the deletion. Both also happen after Ctrl-C: a wrong keyring must not stay.
 const verifyTimeout = 15 * time.Second
 
-// withdraw deletes a Secret of ours that holds something else, if it still is the one that was read.
+// withdraw deletes a Secret of ours with wrong content, if it is still the one that was read.
 func (r *recovery) withdraw(ctx context.Context) error {
 	s, digest := r.secret, cli.OrDash(keyrings.Digest(r.secret))
 	err := r.cluster.Kube().CoreV1().Secrets(s.Namespace).Delete(ctx, s.Name, metav1.DeleteOptions{
@@ -224,7 +224,7 @@ func (r *recovery) withdraw(ctx context.Context) error {
 		s.Name, digest, r.status.KeyringDigest, r.op.Group, r.op.Site, r.op.Namespace)
 }
 
-// protect gives the Secret all that the operator would have given it. Only the version that was hashed is changed.
+// protect gives the Secret all that the operator would have given it. It changes only the version that was hashed.
 func (r *recovery) protect(ctx context.Context) error {
 	want, owner := keyrings.Secret(r.group, r.status, nil), true
 	for try := 1; ; try++ {
@@ -240,7 +240,7 @@ func (r *recovery) protect(ctx context.Context) error {
 				return ctx.Err()
 			}
 		case apierrors.IsForbidden(err) && onlyOwner(want, r.secret, owner):
-			// Only the operator changes the owner of what is in escrow; it does so by itself.
+			// Only the operator changes the owner of what is in escrow; it does so on its own.
 			r.left[stepProtect] = "the operator adds the owner"
 			return nil
 		case apierrors.IsForbidden(err) && owner && !keyrings.InEscrow(r.secret):
@@ -252,7 +252,7 @@ func (r *recovery) protect(ctx context.Context) error {
 		default:
 			return cli.RightsHint(err, "patch", "secrets/"+r.status.KeyringSecret, r.op.Namespace)
 		}
-		// What was there when it was hashed may not be what is there now.
+		// The Secret may have changed since it was hashed.
 		if err := r.verify(ctx); err != nil {
 			return err
 		}

@@ -4,7 +4,7 @@ package renew
 
 import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 
-// What the command says of itself, and how it is used.
+// The command's help, and its usage.
 const (
 	Help = `Renew the certificate that the operator issues for a group with spec.tls: {} now, instead of after two thirds of its lifetime.
 The sites load it within minutes, without a restart.

@@ -16,7 +16,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
-// Bounds of the time that clients are given to trust another authority, and what it is if nothing is said; the operator has the same.
+// Bounds of the time that clients have to trust another authority, and its default; the operator has the same.
 const (
 	LeastGrace = 2 * time.Minute
 	MostGrace  = 30 * 24 * time.Hour
@@ -27,11 +27,11 @@ const (
 type Op struct {
 	request.Request
 	Authority bool
-	// Grace is for how long clients are given another authority before it signs; 0 is the usual time.
+	// Grace is how long clients have another authority before it signs; 0 is the usual time.
 	Grace time.Duration
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Op) Validate() error {
 	switch {
 	case op.Grace != 0 && !op.Authority:
@@ -42,7 +42,7 @@ func (op *Op) Validate() error {
 	return op.Request.Validate()
 }
 
-// value is what the annotation is set to.
+// value returns the annotation's value.
 func (op *Op) value() string {
 	switch {
 	case !op.Authority:
@@ -53,7 +53,7 @@ func (op *Op) value() string {
 	return "ca"
 }
 
-// Run asks for it and follows how far it is.
+// Run asks for it and follows the progress.
 func (op *Op) Run(ctx context.Context, env cli.Environment, c request.Cluster) (int, error) {
 	view, err := op.Look(ctx, c)
 	if err != nil {
@@ -94,7 +94,7 @@ func (op *Op) look() string {
 	return fmt.Sprintf("kubectl mfg certificates %s -n %s", op.Group, op.Namespace)
 }
 
-// allowed refuses what the operator would refuse, and what would take another order's place. The same one is joined.
+// allowed refuses what the operator would refuse, and what would replace another order. It joins an equal one.
 func (op *Op) allowed(g *v1alpha1.MysqlFailoverGroup, value string) error {
 	tls := g.Spec.TLS
 	switch other, is := g.Annotations[v1alpha1.AnnotationRotateCertificate]; {

@@ -27,13 +27,13 @@ type Backups struct {
 	Reason   v1alpha1.Reason `json:"reason,omitempty"`
 	Message  string          `json:"message,omitempty"`
 	Verified *bool           `json:"verified,omitempty"`
-	// VerifiedReason and VerifiedMessage are those of BackupVerified.
+	// VerifiedReason and VerifiedMessage are from BackupVerified.
 	VerifiedReason  v1alpha1.Reason `json:"verifiedReason,omitempty"`
 	VerifiedMessage string          `json:"verifiedMessage,omitempty"`
 	Profiles        []BackupProfile `json:"profiles"`
 }
 
-// BackupProfile is one way to back up, and what came of it.
+// BackupProfile is one way to back up, with its results.
 type BackupProfile struct {
 	Name   string `json:"name"`
 	Method string `json:"method,omitempty"`
@@ -45,7 +45,7 @@ type BackupProfile struct {
 	Cron      string `json:"cron,omitempty"`
 	TimeZone  string `json:"timeZone,omitempty"`
 	Suspended bool   `json:"suspended,omitempty"`
-	// Removed is true for a profile that is not in the specification any more, and of which there are backups.
+	// Removed is true for a profile that has left the specification but still has backups.
 	Removed bool `json:"removed,omitempty"`
 
 	Backups      int32      `json:"backups"`
@@ -65,7 +65,7 @@ type BackupProfile struct {
 
 // Restore is how far the restore of a new group is.
 type Restore struct {
-	// From is the group that the backup was made of, as namespace/name.
+	// From is the group that the backup was taken from, as namespace/name.
 	From string `json:"from"`
 	// Ready is what the condition RestoreReady says; nil while there is none.
 	Ready      *bool           `json:"ready,omitempty"`
@@ -81,7 +81,7 @@ type Restore struct {
 	Message    string          `json:"message,omitempty"`
 }
 
-// Over is true once nothing of the restore is left to do.
+// Over is true once the restore is completed.
 func (r Restore) Over() bool { return r.Phase == string(v1alpha1.RestoreCompleted) }
 
 // Last is when the newest backup of any profile was completed, and Proven when the last verification passed; nil if there was none.
@@ -101,7 +101,7 @@ func (b Backups) Last() (last, proven *time.Time) {
 // Bad is true if a condition says that something is wrong.
 func (b Backups) Bad() bool { return b.Ready != nil && !*b.Ready || b.Verified != nil && !*b.Verified }
 
-// BackupsOf is what the custom resource says of backups; nil in groups without a profile.
+// BackupsOf returns what the custom resource says of backups; nil in groups without a profile.
 func BackupsOf(cr *v1alpha1.MysqlFailoverGroup) *Backups {
 	known := map[string]v1alpha1.BackupProfileStatus{}
 	if cr.Status.Backup != nil {
@@ -137,7 +137,7 @@ func BackupsOf(cr *v1alpha1.MysqlFailoverGroup) *Backups {
 	return b
 }
 
-// said is what a condition says; nil while it says nothing.
+// said returns what a condition says; nil while it says nothing.
 func said(cr *v1alpha1.MysqlFailoverGroup, kind string) (*bool, v1alpha1.Reason, string) {
 	c := meta.FindStatusCondition(cr.Status.Conditions, kind)
 	if c == nil || c.Status == metav1.ConditionUnknown {
@@ -164,7 +164,7 @@ func (p *BackupProfile) take(at v1alpha1.BackupProfileStatus) {
 	p.RestoreSeconds, p.Reason, p.Message = at.RestoreSeconds, at.Reason, at.Message
 }
 
-// StorageWords name a place for backups: kind, bucket and prefix, or the claim of the volume.
+// StorageWords names a place for backups: kind, bucket and prefix, or the claim of the volume.
 func StorageWords(s v1alpha1.BackupStorage) string {
 	join := func(words ...string) string {
 		return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), "/")
@@ -182,7 +182,7 @@ func StorageWords(s v1alpha1.BackupStorage) string {
 	return ""
 }
 
-// RestoreOf is what the custom resource says of its restore; nil in groups that were not made from a backup.
+// RestoreOf returns what the custom resource says of its restore; nil in groups that were not made from a backup.
 func RestoreOf(cr *v1alpha1.MysqlFailoverGroup) *Restore {
 	init, at := cr.Spec.InitFromBackup, cr.Status.Restore
 	if init == nil {
@@ -205,7 +205,7 @@ func RestoreOf(cr *v1alpha1.MysqlFailoverGroup) *Restore {
 	return r
 }
 
-// backupProblems speak against health and against no failover.
+// backupProblems count against health, but prevent no failover.
 func backupProblems(r MysqlFailoverGroupReport) []Problem {
 	return matching(r.Conditions, []badCondition{
 		{v1alpha1.ConditionBackupReady, metav1.ConditionFalse},
@@ -214,7 +214,7 @@ func backupProblems(r MysqlFailoverGroupReport) []Problem {
 	})
 }
 
-// backupHints are the next steps for a problem with backups or with a restore.
+// backupHints returns the next steps for a problem with backups or with a restore.
 func (r MysqlFailoverGroupReport) backupHints(p Problem) ([]Hint, bool) {
 	switch {
 	case r.says(v1alpha1.ConditionBackupReady, metav1.ConditionFalse, p.Reason), r.says(v1alpha1.ConditionBackupVerified, metav1.ConditionFalse, p.Reason):

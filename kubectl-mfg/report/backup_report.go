@@ -18,7 +18,7 @@ type Backup struct {
 	Group      string   `json:"group"`
 	Profile    string   `json:"profile"`
 	Method     string   `json:"method,omitempty"`
-	// Phase is Pending, Running, Completed, Failed or Deleting; Pending also while the operator has not taken it up.
+	// Phase is Pending, Running, Completed, Failed or Deleting; it is also Pending while the operator has not taken it up.
 	Phase string `json:"phase"`
 	// Progress is in percent, an estimate.
 	Progress   int32      `json:"progress"`
@@ -28,7 +28,7 @@ type Backup struct {
 	Epoch      int64      `json:"epoch,omitempty"`
 	StartedAt  *time.Time `json:"startedAt,omitempty"`
 	FinishedAt *time.Time `json:"finishedAt,omitempty"`
-	// Bytes that it takes in the storage.
+	// Bytes is how much it takes in the storage.
 	Bytes        int64           `json:"bytes,omitempty"`
 	Size         string          `json:"size,omitempty"`
 	GTIDExecuted string          `json:"gtidExecuted,omitempty"`
@@ -36,18 +36,18 @@ type Backup struct {
 	Location     string          `json:"location,omitempty"`
 	Encrypted    bool            `json:"encrypted"`
 	Verified     *BackupVerified `json:"verified,omitempty"`
-	// VerificationAsked is true while a verification was asked for and is not answered.
+	// VerificationAsked is true while a requested verification has no answer.
 	VerificationAsked bool `json:"verificationAsked,omitempty"`
-	// KeepsArtifact is true if what is in the storage stays when the backup is deleted.
+	// KeepsArtifact is true if the stored data stays when the backup is deleted.
 	KeepsArtifact bool            `json:"keepsArtifact,omitempty"`
 	Reason        v1alpha1.Reason `json:"reason,omitempty"`
 	Message       string          `json:"message,omitempty"`
-	// Outcome and Next are those of the verb that was asked for: Planned, Requested, Succeeded, Refused or TimedOut; empty of one that looks.
+	// Outcome and Next are the verb's: Planned, Requested, Succeeded, Refused or TimedOut; empty for a verb that only looks.
 	Outcome string `json:"outcome,omitempty"`
 	Next    string `json:"next,omitempty"`
 }
 
-// BackupVerified is what came of the last verification.
+// BackupVerified is the result of the last verification.
 type BackupVerified struct {
 	At      *time.Time `json:"at,omitempty"`
 	Outcome string     `json:"outcome"`
@@ -85,7 +85,7 @@ func BackupOf(b *v1alpha1.MysqlBackup) Backup {
 	return out
 }
 
-// When is when the backup was completed, or else begun or asked for.
+// When returns when the backup was completed, or else begun or requested.
 func (b Backup) When() time.Time {
 	for _, t := range []*time.Time{b.FinishedAt, b.StartedAt, b.Metadata.CreationTimestamp} {
 		if t != nil {
@@ -118,7 +118,7 @@ func NewBackupList(all []v1alpha1.MysqlBackup) BackupList {
 	return out
 }
 
-// NeedsAttention is true if the newest backup of a profile failed, or if the last verification of one that is there did.
+// NeedsAttention is true if the newest backup of a profile failed, or the last verification of an existing one.
 func (l BackupList) NeedsAttention() bool {
 	seen := map[string]bool{}
 	for _, b := range l.Items {
@@ -137,7 +137,7 @@ func (l BackupList) NeedsAttention() bool {
 	return false
 }
 
-// Newest is the newest completed backup, of a profile if it is named.
+// Newest returns the newest completed backup, of a profile if one is named.
 func (l BackupList) Newest(profile string) (Backup, bool) {
 	for _, b := range l.Items {
 		if b.Completed() && (profile == "" || b.Profile == profile) && b.Metadata.DeletionTimestamp == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// LiveView is what the operator answered, or why it did not.
+// LiveView is the operator's answer, or why there is none.
 type LiveView struct {
 	Status wire.StatusList
 	// Missing says why there is no answer; empty if there is one.
@@ -63,7 +63,7 @@ func Build(cr *v1alpha1.MysqlFailoverGroup, view LiveView) MysqlFailoverGroupRep
 		if live.Epoch > r.Epoch {
 			r.Epoch, r.ActiveSite, r.ActiveSiteSince = live.Epoch, live.ActiveSite, nil
 		}
-		if live.Epoch == r.Epoch { // else it was decided about an active site that is none any more
+		if live.Epoch == r.Epoch { // else the decision is about a former active site
 			r.Hold = live.Hold
 			r.Decision = &Decision{
 				Topology: live.Topology, Verdict: live.Verdict, Reason: live.Reason, Message: live.Message,
@@ -133,7 +133,7 @@ func plannedOf(p *v1alpha1.PlannedFailoverStatus) *Planned {
 	return out
 }
 
-// pausedUntil believes the operator's condition, and takes the time from the annotation that it rests on.
+// pausedUntil trusts the operator's condition, and takes the time from the annotation behind it.
 func pausedUntil(cr *v1alpha1.MysqlFailoverGroup) *time.Time {
 	until, err := time.Parse(time.RFC3339, cr.Annotations[v1alpha1.AnnotationPauseUntil])
 	if err != nil || !meta.IsStatusConditionTrue(cr.Status.Conditions, v1alpha1.ConditionPaused) {
@@ -143,7 +143,7 @@ func pausedUntil(cr *v1alpha1.MysqlFailoverGroup) *time.Time {
 	return &until
 }
 
-// lastFailover is the newest record; the first choice of an active site is none.
+// lastFailover returns the newest record; the first choice of an active site does not count.
 func lastFailover(records []v1alpha1.FailoverRecord, planned *v1alpha1.PlannedFailoverStatus) *Failover {
 	for _, f := range records {
 		if f.Kind == v1alpha1.FailoverBootstrap {
@@ -164,8 +164,8 @@ func lastFailover(records []v1alpha1.FailoverRecord, planned *v1alpha1.PlannedFa
 	return nil
 }
 
-// revertedFrom tells a planned failover that ended where it began, and to which site it was to go, which the record does not
-// say: the last planned failover does, if that record is the newest of its kind.
+// revertedFrom recognises a planned failover that ended where it began, and names its intended target. The record does not
+// hold it: the last planned failover does, if that record is the newest of its kind.
 func revertedFrom(f v1alpha1.FailoverRecord, last *v1alpha1.PlannedFailoverStatus) (reverted bool, intended string) {
 	if f.Kind != v1alpha1.FailoverPlanned || f.From != f.To {
 		return false, ""
@@ -230,7 +230,7 @@ func (s *Site) addKnown(k v1alpha1.SiteStatus) {
 
 func (s *Site) addLive(l wire.SiteStatus) {
 	s.Reachable, s.SidecarReachable = &l.Reachable, &l.SidecarReachable
-	if l.Reachable { // of a silent site nobody knows whether it accepts writes
+	if l.Reachable { // whether a silent site accepts writes is unknown
 		s.Writable = &l.Writable
 	}
 	s.LagSeconds, s.Behind, s.Errant = l.LagSeconds, l.Behind, l.Errant
@@ -241,7 +241,7 @@ func (s *Site) addLive(l wire.SiteStatus) {
 			*into = value
 		}
 	}
-	// As the operator counts: one at work (Cloning) is writable behind offline_mode, which keeps clients out.
+	// As the operator counts: a site at work (Cloning) is writable behind offline_mode, which keeps clients out.
 	s.Foreign = l.Reachable && l.Writable && !s.Active && s.State != string(v1alpha1.SiteCloning)
 	if !l.LastSeen.IsZero() {
 		s.LastSeen = &l.LastSeen

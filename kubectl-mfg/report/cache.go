@@ -27,7 +27,7 @@ type Cache struct {
 	// Endpoint is what applications connect to, with TLS or without.
 	Endpoint string `json:"endpoint"`
 	TLS      bool   `json:"tls"`
-	// Ready is what the condition CacheReady says; nil while there is none. Reason and Message are that condition's.
+	// Ready is what the condition CacheReady says; nil while there is none. Reason and Message are from that condition.
 	Ready   *bool           `json:"ready,omitempty"`
 	Reason  v1alpha1.Reason `json:"reason,omitempty"`
 	Message string          `json:"message,omitempty"`
@@ -37,7 +37,7 @@ type Cache struct {
 	MaxMemoryBytes int64            `json:"maxMemoryBytes"`
 	Transition     *CacheTransition `json:"transition,omitempty"`
 	LastPromotion  *CachePromotion  `json:"lastPromotion,omitempty"`
-	// Outlook is what would become of the sessions; nil where nobody can say.
+	// Outlook is what would happen to the sessions; nil if unknown.
 	Outlook *CacheOutlook `json:"outlook,omitempty"`
 	Sites   []CacheSite   `json:"sites"`
 }
@@ -59,13 +59,13 @@ type CachePromotion struct {
 	Method string    `json:"method"`
 	// SessionsPreserved is true if every key of the old master is in the new one.
 	SessionsPreserved bool `json:"sessionsPreserved"`
-	// TookMillis is for how long nobody took the traffic, in milliseconds.
+	// TookMillis is how long no cache took the traffic, in milliseconds.
 	TookMillis int64           `json:"tookMillis"`
 	Reason     v1alpha1.Reason `json:"reason,omitempty"`
 	Message    string          `json:"message,omitempty"`
 }
 
-// CacheMoveWords say why the cache's master changes.
+// CacheMoveWords says why the cache's master changes.
 func CacheMoveWords(kind string) string {
 	if kind == string(v1alpha1.CacheMoveOnly) {
 		return "cache only"
@@ -76,7 +76,7 @@ func CacheMoveWords(kind string) string {
 // IsFirst is true for the first master of a group, before which there was nothing to lose.
 func (p CachePromotion) IsFirst() bool { return p.Method == string(v1alpha1.CacheByFirstStart) }
 
-// What says what happened: a move, or a master whose process began again.
+// What says what happened: a move, or a restart of the master's process.
 func (p CachePromotion) What(arrow func(from, to string) string) string {
 	switch {
 	case p.IsFirst():
@@ -105,7 +105,7 @@ type CacheSite struct {
 	Message         string `json:"message,omitempty"`
 }
 
-// Behind is how much of its master's changes a replica has not received, in words; empty while that is not known.
+// Behind says how much of its master's changes a replica has not received, in words; empty while unknown.
 func (s CacheSite) Behind() string {
 	switch {
 	case s.BehindBytes != nil:
@@ -133,7 +133,7 @@ func (c Cache) Full(s CacheSite) bool {
 	return s.UsedMemoryBytes != nil && c.MaxMemoryBytes > 0 && *s.UsedMemoryBytes >= c.MaxMemoryBytes/10*9
 }
 
-// Masters are the sites whose caches call themselves the master.
+// Masters returns the sites whose caches call themselves the master.
 func (c Cache) Masters() []string {
 	var out []string
 	for _, s := range c.Sites {
@@ -144,8 +144,8 @@ func (c Cache) Masters() []string {
 	return out
 }
 
-// CacheOf is what the custom resource says of the cache store; nil in groups without one. active is the active site, and next who would
-// take over if it were lost now.
+// CacheOf returns what the custom resource says of the cache store; nil in groups without one. active is the active site, and next is
+// the forecast for its loss.
 func CacheOf(cr *v1alpha1.MysqlFailoverGroup, active string, next *Forecast) *Cache {
 	spec := cr.Spec.Cache
 	if spec == nil || !spec.Enabled {
@@ -183,7 +183,7 @@ func cachePromotionOf(p *v1alpha1.CachePromotion) *CachePromotion {
 	}
 }
 
-// cacheSites are the caches of all sites, in the order of the specification; last come those whose site has left it.
+// cacheSites returns the caches of all sites, in the order of the specification; caches of sites that have left it come last.
 func cacheSites(cr *v1alpha1.MysqlFailoverGroup, at *v1alpha1.CacheStatus, active string) []CacheSite {
 	out := []CacheSite{}
 	for _, s := range cr.Spec.Sites {
@@ -207,7 +207,7 @@ func cacheSites(cr *v1alpha1.MysqlFailoverGroup, at *v1alpha1.CacheStatus, activ
 	return out
 }
 
-// Site is the cache of a site.
+// Site returns the cache of a site.
 func (c Cache) Site(name string) (CacheSite, bool) {
 	for _, s := range c.Sites {
 		if s.Name == name {

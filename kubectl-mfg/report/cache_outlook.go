@@ -10,34 +10,34 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// SessionsFate is what becomes of the sessions in the cache.
+// SessionsFate is what happens to the sessions in the cache.
 type SessionsFate string
 
-// What can become of sessions.
+// What can happen to sessions.
 const (
 	// SessionsStay: the master stays where it is.
 	SessionsStay SessionsFate = "Stay"
-	// SessionsKept: the cache of the site that takes over receives every change. What the old master had not sent yet is lost if it is gone.
+	// SessionsKept: the cache of the site that takes over receives every change. If the old master is gone, what it had not sent yet is lost.
 	SessionsKept SessionsFate = "Kept"
-	// SessionsLost: that cache has not got them.
+	// SessionsLost: that cache does not have them.
 	SessionsLost SessionsFate = "Lost"
 	// SessionsNone: there is no master that could have any.
 	SessionsNone SessionsFate = "None"
 )
 
-// CacheOutlook is what would become of the sessions by a failover of MySQL.
+// CacheOutlook is what a failover of MySQL would do to the sessions.
 type CacheOutlook struct {
-	// Site would take over; empty if nobody would.
+	// Site would take over; empty if none would.
 	Site string `json:"site,omitempty"`
-	// Emergency is what becomes of the sessions if the active site is lost, Planned what a planned failover to that site does.
+	// Emergency is what happens to the sessions if the active site is lost, Planned what a planned failover to that site does to them.
 	Emergency SessionsFate `json:"emergency"`
 	Planned   SessionsFate `json:"planned"`
-	// Message says the first to people, PlannedMessage the second.
+	// Message tells people the first, PlannedMessage the second.
 	Message        string `json:"message"`
 	PlannedMessage string `json:"plannedMessage,omitempty"`
 }
 
-// outlook is nil while it is not known who would take over.
+// outlook returns nil while it is unknown which site would take over.
 func (c Cache) outlook(spec *v1alpha1.CacheSpec, active string, next *Forecast) *CacheOutlook {
 	switch {
 	case c.MasterSite == "":
@@ -80,7 +80,7 @@ func behindWords(s CacheSite) string {
 	return s.Behind() + " now"
 }
 
-// whyNotSynced says why a cache has not got the sessions.
+// whyNotSynced says why a cache does not have the sessions.
 func whyNotSynced(s CacheSite) string {
 	words := "the cache of " + s.Name + " does not answer"
 	switch {
@@ -104,7 +104,7 @@ func orWord(s, word string) string {
 	return s
 }
 
-// Bytes is a number of bytes for people.
+// Bytes formats a number of bytes for people.
 func Bytes(n int64) string {
 	units := []string{"Ki", "Mi", "Gi", "Ti"}
 	if n < 1024 {
@@ -122,7 +122,7 @@ func Bytes(n int64) string {
 	return ""
 }
 
-// cacheProblems are a cache that is not ready. It speaks against health, and against no failover.
+// cacheProblems returns the problem of a cache that is not ready. It counts against health, but prevents no failover.
 func cacheProblems(r MysqlFailoverGroupReport) []Problem {
 	if r.Cache == nil {
 		return nil
@@ -130,10 +130,10 @@ func cacheProblems(r MysqlFailoverGroupReport) []Problem {
 	return matching(r.Conditions, []badCondition{{v1alpha1.ConditionCacheReady, metav1.ConditionFalse}})
 }
 
-// CacheHints are the next steps for a cache that is not as it should be: where its pods are, and what they say.
+// CacheHints returns the next steps for a cache that is not as it should be: where its pods are, and what they say.
 func CacheHints(namespace, group string, c *Cache) []Hint {
 	if c == nil || c.Transition != nil {
-		return nil // while the master moves, that its pods change is a part of it
+		return nil // while the master moves, changes of its pods are part of that
 	}
 	hints, pod := []Hint{}, func(verb, site string) string {
 		return fmt.Sprintf("kubectl %s -n %s -l %s=%s,%s=%s,%s=%s", verb, namespace, v1alpha1.LabelGroup, group, v1alpha1.LabelName, v1alpha1.NameCache, v1alpha1.LabelSite, site)

@@ -18,7 +18,7 @@ type CacheReport struct {
 	// PasswordSecret and TLSSecret are the Secrets that clients need; TLSSecret is empty without TLS.
 	PasswordSecret string `json:"passwordSecret"`
 	TLSSecret      string `json:"tlsSecret,omitempty"`
-	// LastRequest is the last answer to a promotion that a person asked for.
+	// LastRequest is the last answer to a requested promotion.
 	LastRequest *v1alpha1.LastRequest `json:"lastRequest,omitempty"`
 	Hints       []Hint                `json:"hints,omitempty"`
 }
@@ -50,7 +50,7 @@ func BuildCache(cr *v1alpha1.MysqlFailoverGroup, view LiveView) *CacheReport {
 	return out
 }
 
-// CachePasswordSecret is the Secret with the cache's password: the user's, or the operator's own.
+// CachePasswordSecret returns the Secret with the cache's password: the user's, or the operator's own.
 func CachePasswordSecret(cr *v1alpha1.MysqlFailoverGroup) string {
 	if cr.Spec.Cache != nil && cr.Spec.Cache.Auth.SecretName != "" {
 		return cr.Spec.Cache.Auth.SecretName

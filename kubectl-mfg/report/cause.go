@@ -9,7 +9,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// ranks are how near to the cause a problem of a site is: somebody who is woken up reads one line. What is not here stands between.
+// ranks says how near to the cause a site's problem is: a person who is woken up reads one line. Other reasons rank in between.
 var ranks = map[v1alpha1.Reason]int{
 	v1alpha1.ReasonForeignWriter:   -4,
 	v1alpha1.ReasonSiteUnreachable: -3,
@@ -19,8 +19,8 @@ var ranks = map[v1alpha1.Reason]int{
 	v1alpha1.ReasonSiteFenced:      2,
 }
 
-// byCause puts the problems of sites in order: what is lost before the rest, and of two that are alike the one of the site that has the
-// role, or had it. What merely follows from the loss of that site, or from the change of the role, comes last and says so.
+// byCause sorts the problems of sites: losses before the rest, and of two alike, first the one of the site that has the role, or had
+// it. What merely follows from the loss of that site, or from the change of the role, comes last and says so.
 func (r MysqlFailoverGroupReport) byCause(problems []Problem) []Problem {
 	cause := r.ActiveSite
 	if r.Transition != nil {

@@ -9,23 +9,23 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// Certificate is until when a group's certificate is good, and from when on the operator renews it.
+// Certificate says until when a group's certificate is valid, and when the operator renews it.
 type Certificate struct {
 	NotAfter time.Time `json:"notAfter"`
-	// Renewal and AuthorityRenewal are nil for what somebody else renews.
+	// Renewal and AuthorityRenewal are nil for what the operator does not renew.
 	Renewal           *time.Time `json:"renewal,omitempty"`
 	AuthorityNotAfter *time.Time `json:"authorityNotAfter,omitempty"`
 	AuthorityRenewal  *time.Time `json:"authorityRenewal,omitempty"`
 }
 
 const (
-	// CertificateNotice is how long before its end somebody else should have renewed a certificate.
+	// CertificateNotice is how long before its end a certificate should be renewed that the operator does not renew.
 	CertificateNotice = 14 * 24 * time.Hour
-	// CertificateOverdue is how long after its time a renewal of the operator's is late: an authority is given a day for clients to trust it.
+	// CertificateOverdue is how long after its time the operator's renewal counts as late: clients have a day to trust a new authority.
 	CertificateOverdue = 3 * 24 * time.Hour
 )
 
-// CertificateOf is what status tells of it; nil if that is nothing.
+// CertificateOf returns what status tells of it; nil if that is nothing.
 func CertificateOf(cr *v1alpha1.MysqlFailoverGroup) *Certificate {
 	if cr.Spec.TLS == nil || cr.Status.TLS == nil || cr.Status.TLS.Certificate == nil || cr.Status.TLS.Certificate.NotAfter.IsZero() {
 		return nil
@@ -36,7 +36,7 @@ func CertificateOf(cr *v1alpha1.MysqlFailoverGroup) *Certificate {
 	}
 }
 
-// Words say until when it is good and who renews it.
+// Words says until when it is valid and who renews it.
 func (c Certificate) Words(now time.Time) string {
 	words := fmt.Sprintf("certificate until %s (%d days left)", c.NotAfter.Format(time.DateOnly), int(c.NotAfter.Sub(now)/(24*time.Hour)))
 	if !now.Before(c.NotAfter) {

@@ -19,7 +19,7 @@ type EventList struct {
 	Items      []Event `json:"items"`
 }
 
-// Event is what was said of a group or one of its parts.
+// Event is an event about a group or one of its parts.
 type Event struct {
 	Time    time.Time `json:"time"`
 	Type    string    `json:"type"`
@@ -35,7 +35,7 @@ const groupKind = "MysqlFailoverGroup"
 // objectOf names an object as Event does.
 func objectOf(kind, name string) string { return kind + "/" + name }
 
-// OfGroup is true for what was said of the group itself.
+// OfGroup is true for an event about the group itself.
 func (e Event) OfGroup() bool {
 	kind, _, _ := strings.Cut(e.Object, "/")
 	return kind == groupKind

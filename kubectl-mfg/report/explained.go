@@ -13,7 +13,7 @@ import (
 // ExplainedKind is the kind of Explained.
 const ExplainedKind = "MysqlFailoverExplanation"
 
-// Explained is why a group does, or does not, fail over.
+// Explained says why a group does, or does not, fail over.
 type Explained struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
@@ -22,24 +22,24 @@ type Explained struct {
 	Phase      string   `json:"phase,omitempty"`
 	ActiveSite string   `json:"activeSite,omitempty"`
 	Epoch      int64    `json:"epoch"`
-	// OperatorDown is true if it is certain that no operator leads: nothing happens by itself.
+	// OperatorDown is true if it is certain that no operator leads: nothing happens automatically.
 	OperatorDown bool `json:"operatorDown,omitempty"`
 	// Transition is a change of the active site that is under way.
 	Transition *Transition `json:"transition,omitempty"`
-	// Explanation is the operator's own; nil where it could not be asked.
+	// Explanation is the operator's own; nil if it could not be asked.
 	Explanation *wire.Explanation `json:"explanation,omitempty"`
 	// Forecast and Conditions are what the custom resource says.
 	Forecast   *Forecast   `json:"forecast,omitempty"`
 	Conditions []Condition `json:"conditions,omitempty"`
-	// Cache is the cache store with what would become of its sessions; nil in groups without one. CacheHints are the next steps while
+	// Cache is the cache store with what would happen to its sessions; nil in groups without one. CacheHints are the next steps while
 	// it is not ready.
 	Cache      *Cache `json:"cache,omitempty"`
 	CacheHints []Hint `json:"cacheHints,omitempty"`
-	// Backups and Restore are those of status. Neither keeps a failover from happening.
+	// Backups and Restore are from status. Neither prevents a failover.
 	Backups *Backups `json:"backups,omitempty"`
 	Restore *Restore `json:"restore,omitempty"`
 	PITR    *PITR    `json:"pitr,omitempty"`
-	// Problems and Hints are those of status; only without an Explanation, which says more.
+	// Problems and Hints are from status; only without an Explanation, which says more.
 	Problems []Problem `json:"problems,omitempty"`
 	Hints    []Hint    `json:"hints,omitempty"`
 }
@@ -50,15 +50,15 @@ type Forecast struct {
 	Rule             string   `json:"rule,omitempty"`
 	LostTransactions *int64   `json:"lostTransactions,omitempty"`
 	LostSeconds      *float64 `json:"lostSeconds,omitempty"`
-	// LostTransactionsStep and LagStep are the same from the custom resource alone, in its steps, as in <100 and <10s.
+	// LostTransactionsStep and LagStep are the same from the custom resource alone, in its steps, such as <100 and <10s.
 	LostTransactionsStep string          `json:"lostTransactionsStep,omitempty"`
 	LagStep              string          `json:"lagStep,omitempty"`
 	BlockedBy            v1alpha1.Reason `json:"blockedBy,omitempty"`
 	Message              string          `json:"message,omitempty"`
 }
 
-// Words say who would take over, or what keeps the site from it. The operator's own words name the site where nothing does, and where
-// only time proves nothing.
+// Words says which site would take over, or what keeps it from that. The operator's own words already name the site if nothing
+// prevents it, or only time does.
 func (f Forecast) Words() string {
 	switch {
 	case f.Site == "" && f.Message != "":
@@ -71,7 +71,7 @@ func (f Forecast) Words() string {
 	return f.Site + " would take over, but: " + f.Message
 }
 
-// Loss says in words what would be lost at least, or nothing where that is not known.
+// Loss says in words what would be lost at least, or nothing if that is unknown.
 func (f Forecast) Loss() string {
 	if f.LostTransactions != nil && *f.LostTransactions == 0 {
 		return "no known loss"
@@ -97,14 +97,14 @@ func Transactions(n int64) string {
 	return fmt.Sprintf("%d transactions", n)
 }
 
-// Blocked is true if a failover is due and cannot go on, or would not happen by itself. Only the operator can say that it
-// would: whatever the custom resource remembers, without its answer nobody knows.
+// Blocked is true if a failover is due and cannot continue, or would not happen automatically. Only the operator can say
+// that it would: without its answer that is unknown, whatever the custom resource remembers.
 func (e Explained) Blocked() bool {
 	x := e.Explanation
 	return x == nil || len(x.Blockers) > 0 || x.Verdict == wire.VerdictBlocked || x.Verdict == wire.VerdictAlert
 }
 
-// Healthy is true if the operator says that the active site accepts writes, and nothing else: then nothing is due.
+// Healthy is true if the operator only says that the active site accepts writes: then nothing is due.
 func (e Explained) Healthy() bool {
 	x := e.Explanation
 	if x == nil || e.OperatorDown || x.Verdict != wire.VerdictNothing || x.Reason != string(v1alpha1.ReasonHealthy) {
@@ -112,13 +112,13 @@ func (e Explained) Healthy() bool {
 	}
 	for _, r := range x.Rules {
 		if r.Name == x.DecidedBy {
-			return r.Reason == string(v1alpha1.ReasonHealthy) // another one says why the active site cannot write although it is open
+			return r.Reason == string(v1alpha1.ReasonHealthy) // any other reason says why the active site cannot write although it is open
 		}
 	}
 	return false
 }
 
-// Outlook says of a healthy group what would become of it if the active site were lost now.
+// Outlook says what would happen to a healthy group if the active site were lost now.
 func (e Explained) Outlook() string {
 	if len(e.Explanation.Blockers) > 0 {
 		return "healthy; would not fail over: " + strings.Join(e.Explanation.Blockers, ", ")
@@ -160,8 +160,8 @@ func BuildExplained(cr *v1alpha1.MysqlFailoverGroup, view LiveView, e *wire.Expl
 	return out
 }
 
-// forecastOf prefers the live one, which also knows what would be lost. There is none where nothing would happen by itself,
-// nor while the role moves: what is left in the status then is about the site that lost it.
+// forecastOf prefers the live one, which also knows what would be lost. There is none if nothing would happen
+// automatically, nor while the role moves: what status then still has is about the site that lost the role.
 func forecastOf(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.GroupStatus) *Forecast {
 	if view.Down || cr.Status.Transition != nil || live != nil && live.Epoch < cr.Status.Epoch {
 		return nil

@@ -29,7 +29,7 @@ func (s Site) Fit() bool {
 	return s.State == string(v1alpha1.SitePrimary) || s.State == string(v1alpha1.SiteReplica)
 }
 
-// problemsOf collects every reason against Healthy, the gravest first. Each check stands alone.
+// problemsOf collects every reason against Healthy, the gravest first. Each check is independent.
 func problemsOf(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.GroupStatus, r MysqlFailoverGroupReport) []Problem {
 	var found []Problem
 	found = append(found, writers(r)...)
@@ -67,7 +67,7 @@ func problemsOf(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.Group
 func writers(r MysqlFailoverGroupReport) []Problem {
 	var found []Problem
 	for _, s := range r.Sites {
-		// While the active site changes, its target is not open yet; where no MySQL answers, that is the problem.
+		// While the active site changes, its target is not open yet; if no MySQL answers, that is the problem.
 		closed := s.Writable != nil && !*s.Writable && s.State != string(v1alpha1.SiteUnreachable)
 		if s.Active && closed && r.Transition == nil {
 			found = append(found, Problem{
@@ -92,7 +92,7 @@ func severalWritable(r MysqlFailoverGroupReport, writable []string) string {
 	return words + "; only " + r.ActiveSite + " may"
 }
 
-// writable are the sites that accept writes in front of clients. The status alone says it of the active site by its state.
+// writable returns the sites that accept clients' writes. For the active site, the status alone tells it by the state.
 func (r MysqlFailoverGroupReport) writable() []string {
 	var writable []string
 	for _, s := range r.Sites {
@@ -107,7 +107,7 @@ func (r MysqlFailoverGroupReport) writable() []string {
 	return writable
 }
 
-// foreign are the sites that accept writes and must not.
+// foreign returns the sites that accept writes and must not.
 func (r MysqlFailoverGroupReport) foreign() []string {
 	var foreign []string
 	for _, s := range r.Sites {
@@ -155,7 +155,7 @@ func staleAfter(cr *v1alpha1.MysqlFailoverGroup) time.Duration {
 	return max(staleAtLeast, staleAfterPolls*poll)
 }
 
-// badCondition is a condition and the status in which it speaks against health.
+// badCondition is a condition and the status with which it counts against health.
 type badCondition struct {
 	kind   string
 	status metav1.ConditionStatus
@@ -173,7 +173,7 @@ func conditionProblems(r MysqlFailoverGroupReport) []Problem {
 	return matching(r.Conditions, bad)
 }
 
-// summingUp are the conditions that say once more what a special one or a site says; they matter where none does.
+// summingUp are the conditions that repeat what a special one or a site says; they matter if none does.
 func summingUp(conditions []Condition) []Problem {
 	return matching(conditions, []badCondition{
 		{v1alpha1.ConditionReplicationHealthy, metav1.ConditionFalse},
@@ -202,7 +202,7 @@ func messageOf(c Condition) string {
 	return c.Message
 }
 
-// stateProblems say what a state means, for sites of which the operator says no more.
+// stateProblems say what a state means, for sites about which the operator says no more.
 var stateProblems = map[v1alpha1.SiteState]Problem{
 	v1alpha1.SitePending:     {Reason: v1alpha1.ReasonSitePending, Message: "has no data yet"},
 	v1alpha1.SiteFenced:      {Reason: v1alpha1.ReasonSiteFenced, Message: "is fenced: it accepts no writes and does not replicate"},
@@ -225,7 +225,7 @@ func (s Site) problem() (Problem, bool) {
 	state := v1alpha1.SiteState(s.State)
 	if s.Reachable != nil && !*s.Reachable {
 		switch state {
-		case v1alpha1.SitePending, v1alpha1.SiteCloning, v1alpha1.SiteDiverged: // says more, and its MySQL may well be away
+		case v1alpha1.SitePending, v1alpha1.SiteCloning, v1alpha1.SiteDiverged: // the state says more, and its MySQL may well be away
 		default:
 			state = v1alpha1.SiteUnreachable
 		}
@@ -245,7 +245,7 @@ func (s Site) problem() (Problem, bool) {
 	return p, true
 }
 
-// foreignProblem is that of a site which the operator calls Fenced because it is to be: it is open, so that word is left out.
+// foreignProblem is the problem of a site that the operator calls Fenced because it should be: it is open, so that word is left out.
 func (s Site) foreignProblem() Problem {
 	p := Problem{Reason: v1alpha1.ReasonForeignWriter, Site: s.Name, Message: s.Message, OfSite: true}
 	if s.Message == "" {
@@ -254,7 +254,7 @@ func (s Site) foreignProblem() Problem {
 	return p
 }
 
-// sidecarProblem is that of a site which serves and could not be fenced.
+// sidecarProblem is the problem of a site that serves and could not be fenced.
 func (s Site) sidecarProblem() (Problem, bool) {
 	if s.SidecarReachable == nil || *s.SidecarReachable {
 		return Problem{}, false
@@ -266,7 +266,7 @@ func (s Site) sidecarProblem() (Problem, bool) {
 	return Problem{Reason: v1alpha1.ReasonSidecarSilent, Site: s.Name, Message: message}, true
 }
 
-// distinct drops problems that say what an earlier one said.
+// distinct drops problems that repeat an earlier one.
 func distinct(problems []Problem) []Problem {
 	var out []Problem
 	for _, p := range problems {
@@ -304,7 +304,7 @@ func judge(r MysqlFailoverGroupReport) (Health, Summary) {
 	}
 }
 
-// notesOf is worth knowing and no reason against health.
+// notesOf returns what is worth knowing and no reason against health.
 func notesOf(cr *v1alpha1.MysqlFailoverGroup, r MysqlFailoverGroupReport) []Note {
 	var notes []Note
 	note := func(format string, args ...any) { notes = append(notes, Note{Text: fmt.Sprintf(format, args...)}) }
@@ -349,7 +349,7 @@ func (r MysqlFailoverGroupReport) pauseNote() string {
 		r.PausedUntil.Format(time.RFC3339), r.Metadata.Name, r.Metadata.Namespace)
 }
 
-// Fingerprint is the report without the times that change by themselves: equal ones look the same to a person.
+// Fingerprint returns the report without the times that change on their own: equal ones look the same to a person.
 func (r MysqlFailoverGroupReport) Fingerprint() MysqlFailoverGroupReport {
 	r.Facts.ObservedAt = nil
 	r.Sites = slices.Clone(r.Sites)

@@ -12,7 +12,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// hintsOf names the next command for each problem. The first to name a command says what it is for.
+// hintsOf names the next command for each problem. The first problem to name a command says what it is for.
 func hintsOf(cr *v1alpha1.MysqlFailoverGroup, r MysqlFailoverGroupReport) []Hint {
 	var hints []Hint
 	for _, p := range r.Problems {
@@ -53,8 +53,8 @@ func (r MysqlFailoverGroupReport) hintsFor(cr *v1alpha1.MysqlFailoverGroup, p Pr
 	}
 }
 
-// siteHints are for what is wrong with one site. While the role moves, that the others are closed and replicate from nobody
-// is a part of it.
+// siteHints returns the hints for what is wrong with one site. While the role moves, other sites that are closed and
+// replicate from none are part of it.
 func (r MysqlFailoverGroupReport) siteHints(cr *v1alpha1.MysqlFailoverGroup, p Problem) []Hint {
 	switch reason := p.Reason; {
 	case reason == v1alpha1.ReasonSidecarSilent, reason == v1alpha1.ReasonSiteUnreachable, reason == v1alpha1.ReasonSitePending && !r.cloning() && !r.restoring():
@@ -73,12 +73,12 @@ func (r MysqlFailoverGroupReport) siteHints(cr *v1alpha1.MysqlFailoverGroup, p P
 	return nil
 }
 
-// isSpecified is false for a site that left the specification: it is to replicate no more.
+// isSpecified is false for a site that left the specification: it should no longer replicate.
 func isSpecified(cr *v1alpha1.MysqlFailoverGroup, site string) bool {
 	return slices.ContainsFunc(cr.Spec.Sites, func(s v1alpha1.Site) bool { return s.Name == site })
 }
 
-// foreignHints say which sites must stop, who sees to that, and where to look if nobody does.
+// foreignHints says which sites must stop, what stops them, and where to look if they go on.
 func (r MysqlFailoverGroupReport) foreignHints() []Hint {
 	hints := r.why(strings.Join(r.foreign(), " and ") +
 		" must stop: keep clients away from there; the operator fences it, and so does the sidecar there; see how far that is")
@@ -88,7 +88,7 @@ func (r MysqlFailoverGroupReport) foreignHints() []Hint {
 	return hints
 }
 
-// divergedHints: the operator refuses an order for a diverged site that does not confirm the loss, so that is the one to name.
+// divergedHints: the operator refuses an order for a diverged site that does not confirm the loss, so the hint names the one that does.
 func (r MysqlFailoverGroupReport) divergedHints(site string) []Hint {
 	return []Hint{
 		{"save what is needed of the transactions that only " + site + " has; which rows they changed, as far as they were counted", r.verb("history", "")},
@@ -96,8 +96,8 @@ func (r MysqlFailoverGroupReport) divergedHints(site string) []Hint {
 	}
 }
 
-// operatorHints: a pod that runs need not lead, and only the one that leads fails over. Leases of all namespaces are not for
-// everybody to see; doctor asks for the one lease alone, and names the right that is missing even for that.
+// operatorHints: a pod that runs need not lead, and only the leader fails over. Not everyone may see the Leases of all
+// namespaces; doctor asks for that one Lease alone, and names the right that is missing even for that.
 func (r MysqlFailoverGroupReport) operatorHints() []Hint {
 	return []Hint{
 		{
@@ -129,7 +129,7 @@ func (r MysqlFailoverGroupReport) kubectl(verb, site string) string {
 	return fmt.Sprintf("kubectl %s -n %s -l %s", verb, r.Metadata.Namespace, v1alpha1.MySQLPods(r.Metadata.Name, site))
 }
 
-// cloning is true while any site receives a copy: one that has none waits for its turn, or is about to begin.
+// cloning is true while any site receives a copy: a site without one waits for its turn, or will soon begin.
 func (r MysqlFailoverGroupReport) cloning() bool {
 	return slices.ContainsFunc(r.Sites, func(s Site) bool { return s.Clone != nil || s.State == string(v1alpha1.SiteCloning) })
 }
@@ -137,8 +137,8 @@ func (r MysqlFailoverGroupReport) cloning() bool {
 // restoring is true while the group waits for the data of its backup: until then no site has any.
 func (r MysqlFailoverGroupReport) restoring() bool { return r.Restore != nil && !r.Restore.Over() }
 
-// escrowHints: each site whose escrow Secret is gone has the only copy of its keyring in the memory of its pod, also one that
-// loses it while it is being sealed: its keyring is not written any more.
+// escrowHints: each site whose escrow Secret is gone has the only copy of its keyring in the memory of its pod, even one that
+// loses it while it is being sealed: its keyring is no longer written.
 func escrowHints(r MysqlFailoverGroupReport) []Hint {
 	var hints []Hint
 	for _, s := range r.Sites {
@@ -154,7 +154,7 @@ func escrowHints(r MysqlFailoverGroupReport) []Hint {
 	return hints
 }
 
-// says is true if that condition is what a reason comes from.
+// says is true if a reason comes from that condition.
 func (r MysqlFailoverGroupReport) says(kind string, status metav1.ConditionStatus, reason v1alpha1.Reason) bool {
 	return slices.ContainsFunc(r.Conditions, func(c Condition) bool { return c.Type == kind && c.Status == string(status) && c.Reason == reason })
 }

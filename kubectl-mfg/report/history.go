@@ -13,7 +13,7 @@ type History struct {
 	Kind       string   `json:"kind"`
 	Metadata   Metadata `json:"metadata"`
 	Items      []Change `json:"items"`
-	// LastCachePromotion is the last change of the cache's master; nil where there was none, and for one epoch alone.
+	// LastCachePromotion is the last change of the cache's master; nil if there was none, and in the history of one epoch.
 	LastCachePromotion *CachePromotion `json:"lastCachePromotion,omitempty"`
 }
 
@@ -27,7 +27,7 @@ type Change struct {
 	IntendedTo string `json:"intendedTo,omitempty"`
 }
 
-// BuildHistory makes the history of a group; of one epoch if it is above 0.
+// BuildHistory makes the history of a group, or of one epoch if epoch is above 0.
 func BuildHistory(cr *v1alpha1.MysqlFailoverGroup, epoch int64) History {
 	h := History{APIVersion: APIVersion, Kind: HistoryKind, Metadata: Metadata{Name: cr.Name, Namespace: cr.Namespace}, Items: []Change{}}
 	for _, r := range cr.Status.Failovers {

@@ -26,7 +26,7 @@ type PITR struct {
 	Reason  v1alpha1.Reason `json:"reason,omitempty"`
 	Message string          `json:"message,omitempty"`
 	Site    string          `json:"site,omitempty"`
-	// Earliest and Latest are the points in time between which the group can be brought back, but for Gaps.
+	// Earliest and Latest bound the points in time to which the group can be restored, except for Gaps.
 	Earliest *time.Time `json:"earliest,omitempty"`
 	Latest   *time.Time `json:"latest,omitempty"`
 	// Lag is how old Latest was, in steps: <30s and so on.
@@ -38,7 +38,7 @@ type PITR struct {
 	Holding  bool      `json:"holding,omitempty"`
 }
 
-// PITRGap is what is missing in the archive.
+// PITRGap is a part that is missing in the archive.
 type PITRGap struct {
 	GTIDs        string     `json:"gtids,omitempty"`
 	Transactions int64      `json:"transactions"`
@@ -51,7 +51,7 @@ type PITRGap struct {
 // Bad is true if the condition says that something is wrong.
 func (p PITR) Bad() bool { return p.Ready != nil && !*p.Ready }
 
-// PITROf is what the custom resource says of its archive; nil in groups without one.
+// PITROf returns what the custom resource says of its archive; nil in groups without one.
 func PITROf(cr *v1alpha1.MysqlFailoverGroup) *PITR {
 	spec := cr.Spec.Backup
 	if spec == nil || spec.PITR == nil || !spec.PITR.Enabled {
@@ -81,7 +81,7 @@ func microOf(t *metav1.MicroTime) *time.Time {
 	return &at
 }
 
-// pitrProblems speak against health and against no failover. An archive that is only about to begin is none.
+// pitrProblems count against health, but prevent no failover. An archive that is just about to begin is no problem.
 func pitrProblems(r MysqlFailoverGroupReport) []Problem {
 	if r.says(v1alpha1.ConditionPITRReady, metav1.ConditionFalse, v1alpha1.ReasonPITRStarting) {
 		return nil
@@ -99,7 +99,7 @@ type Timeline struct {
 	Verified map[string]string    `json:"verified"`
 	Archive  wire.ArchiveTimeline `json:"archive"`
 	Check    *wire.TargetCheck    `json:"check,omitempty"`
-	// Truncated is true if there is more than is told.
+	// Truncated is true if there is more than this report holds.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
@@ -114,7 +114,7 @@ func NewTimeline(namespace, group, profile string, known []v1alpha1.MysqlBackup)
 	return t
 }
 
-// Recoverable is from when to when the group can be brought back, but for gaps; zero if it cannot.
+// Recoverable returns from when to when the group can be restored, except for gaps; zero if it cannot.
 func (t *Timeline) Recoverable() (from, to time.Time) {
 	for _, b := range t.Archive.Backups {
 		if b.Reaches && !b.FinishedAt.IsZero() && (from.IsZero() || b.FinishedAt.Before(from)) {
@@ -131,21 +131,21 @@ func (t *Timeline) Recoverable() (from, to time.Time) {
 	return from, to
 }
 
-// NeedsAttention is true if something cannot be recovered that should.
+// NeedsAttention is true if something cannot be recovered that should be.
 func (t *Timeline) NeedsAttention() bool {
 	from, _ := t.Recoverable()
 	return from.IsZero() || len(t.Archive.Gaps) > 0 || len(t.Archive.Problems) > 0
 }
 
-// Found are transactions that were looked for in an archive, or that failovers lost.
+// Found holds transactions that were searched for in an archive, or that failovers lost.
 type Found struct {
 	APIVersion string                     `json:"apiVersion"`
 	Kind       string                     `json:"kind"`
 	Metadata   Metadata                   `json:"metadata"`
 	Items      []wire.ArchivedTransaction `json:"items"`
-	// Changes are the rows, where they were asked for.
+	// Changes are the rows, if requested.
 	Changes []wire.ArchivedChange `json:"changes,omitempty"`
-	// Read is how much was read for it.
+	// Read is how much was read to find them.
 	Read wire.InspectEnd `json:"read"`
 	// Next is the next step.
 	Next string `json:"next,omitempty"`

@@ -11,7 +11,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// tlsNote says how far a group is on its way to TLS and what that waits for; empty for one that is there, or does not go.
+// tlsNote says how far a group is on its way to TLS and what that waits for; empty for one that has arrived, or is not on the way.
 func tlsNote(cr *v1alpha1.MysqlFailoverGroup) string {
 	c := meta.FindStatusCondition(cr.Status.Conditions, v1alpha1.ConditionTLSRequired)
 	if c == nil || c.Status != "False" {

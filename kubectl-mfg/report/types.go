@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report says how a group is, in one typed and versioned value made of the custom resource and, when the
-// operator can be reached, of what it saw at its last poll. It is pure: the screen and every other output are made of
-// this value, so they cannot disagree.
+// Package report says how a group is, in one typed and versioned value. It is made from the custom resource and, if the
+// operator can be reached, from what that saw at its last poll. It is pure: the screen and every other output use this
+// value, so they cannot disagree.
 package report
 
 import (
@@ -56,16 +56,16 @@ type MysqlFailoverGroupReport struct {
 	Forecast *Forecast `json:"forecast,omitempty"`
 	// Encryption is set in groups with encryption at rest.
 	Encryption *Encryption `json:"encryption,omitempty"`
-	// Certificate is that of spec.tls, as the operator tells of it; nil for a group without TLS, and while nothing is known.
+	// Certificate is the certificate of spec.tls, as the operator reports it; nil for a group without TLS, and while nothing is known.
 	Certificate *Certificate `json:"certificate,omitempty"`
 	// Cache is the cache store; nil in groups without one.
 	Cache *Cache `json:"cache,omitempty"`
-	// Backups are the backups; nil in groups without a profile. Restore is how far the restore is of a group made from a backup.
+	// Backups are the backups; nil in groups without a profile. Restore tells how far the restore of a group made from a backup is.
 	Backups *Backups `json:"backups,omitempty"`
 	Restore *Restore `json:"restore,omitempty"`
 	// PITR is the archive of binary logs; nil in groups without one.
 	PITR *PITR `json:"pitr,omitempty"`
-	// PausedUntil is set while the operator does nothing by itself.
+	// PausedUntil is set while the operator does nothing on its own.
 	PausedUntil *time.Time  `json:"pausedUntil,omitempty"`
 	Endpoints   Endpoints   `json:"endpoints"`
 	Sites       []Site      `json:"sites"`
@@ -89,8 +89,8 @@ const (
 	Degraded Health = "Degraded"
 	// SplitBrain means that more than one site accepts writes. Nothing is graver.
 	SplitBrain Health = "SplitBrain"
-	// Unknown means that the operator should have answered and did not: the custom resource tells of no trouble, but nobody
-	// may be there to write of it.
+	// Unknown means that the operator should have answered and did not: the custom resource tells of no trouble, but there
+	// may be no operator to report any.
 	Unknown Health = "Unknown"
 )
 
@@ -113,16 +113,16 @@ type Problem struct {
 	Reason  v1alpha1.Reason `json:"reason"`
 	Site    string          `json:"site,omitempty"`
 	Message string          `json:"message"`
-	// Consequence is true for what follows from a problem before it, and goes with that one.
+	// Consequence is true if it follows from an earlier problem, and ends with that one.
 	Consequence bool `json:"consequence,omitempty"`
-	// OfSite is true if the message is what the site itself says, which is in its Message too.
+	// OfSite is true if the message is the site's own, which is also in its Message.
 	OfSite bool `json:"-"`
 }
 
 // NoteKind is what a note is about.
 type NoteKind string
 
-// NotePause is the kind of the note that says until when the group is paused. Others have none.
+// NotePause is the kind of the note that says until when the group is paused. Other notes have none.
 const NotePause NoteKind = "Pause"
 
 // Note is worth knowing and no reason against health. Programs that read reports get its text.
@@ -195,10 +195,10 @@ type Failover struct {
 	LostTransactions int64 `json:"lostTransactions"`
 	// LossExact is false while LostTransactions is a lower bound.
 	LossExact bool `json:"lossExact"`
-	// WritePauseMillis is for how long a planned failover kept writes out.
+	// WritePauseMillis is how long a planned failover kept writes out.
 	WritePauseMillis *int64 `json:"writePauseMillis,omitempty"`
-	// Reverted is true for a planned failover that did not come about: From is open again. IntendedTo is where the role was to
-	// go, where that is known.
+	// Reverted is true for a planned failover that did not happen: From is open again. IntendedTo is where the role should
+	// have gone, if known.
 	Reverted   bool   `json:"reverted,omitempty"`
 	IntendedTo string `json:"intendedTo,omitempty"`
 }
@@ -216,7 +216,7 @@ type Planned struct {
 	WritePauseMillis *int64          `json:"writePauseMillis,omitempty"`
 }
 
-// Clone is how far the copy is that a site receives.
+// Clone says how far the copy that a site receives is.
 type Clone struct {
 	Source     string `json:"source,omitempty"`
 	Stage      string `json:"stage,omitempty"`
@@ -224,25 +224,25 @@ type Clone struct {
 	ETASeconds *int64 `json:"etaSeconds,omitempty"`
 }
 
-// Encryption is how far encryption at rest is.
+// Encryption says how far encryption at rest is.
 type Encryption struct {
 	// Sealed is true once the keyring of every site is in escrow and sealed.
 	Sealed bool `json:"sealed"`
-	// UnencryptedTablespaces is the greatest number of tablespaces of users that are in the clear on a site.
+	// UnencryptedTablespaces is the greatest number of unencrypted user tablespaces on any site.
 	UnencryptedTablespaces int32 `json:"unencryptedTablespaces"`
-	// Campaign is the rotation of all sites that is under way; nil if there is none.
+	// Campaign is the present rotation of all sites; nil if there is none.
 	Campaign *Campaign `json:"campaign,omitempty"`
 }
 
 // Campaign is the rotation of all sites.
 type Campaign struct {
-	// Step is Rotating, Moving or Waiting, and Site what it is about.
+	// Step is Rotating, Moving or Waiting, and Site is the site it is about.
 	Step    string   `json:"step,omitempty"`
 	Site    string   `json:"site,omitempty"`
 	Reason  string   `json:"reason,omitempty"`
 	Message string   `json:"message,omitempty"`
 	Left    []string `json:"left"`
-	// Words say all of it to people.
+	// Words tells people all of it.
 	Words string `json:"-"`
 }
 
@@ -250,7 +250,7 @@ type Campaign struct {
 type Keyring struct {
 	Phase   string `json:"phase,omitempty"`
 	Version int64  `json:"version,omitempty"`
-	// Work is why it can be written, or is about to be: Bootstrap, Clone or Rotation.
+	// Work is why it can be written, or soon will be: Bootstrap, Clone or Rotation.
 	Work string `json:"work,omitempty"`
 	// Stage is how far that work has come: Rotating or Sealing.
 	Stage   string `json:"stage,omitempty"`
@@ -264,7 +264,7 @@ type Endpoints struct {
 	HealthyReplicas int    `json:"healthyReplicas"`
 }
 
-// Site is one site. Pointers are nil where the fact is not known.
+// Site is one site. Pointers are nil if the fact is unknown.
 type Site struct {
 	Name   string `json:"name"`
 	Role   string `json:"role"`
@@ -300,7 +300,7 @@ type Site struct {
 	Volume *wire.VolumeUse `json:"volume,omitempty"`
 }
 
-// FenceWord is the fence for people: that of a site which a person keeps fenced says so.
+// FenceWord is the fence for people: for a site that a person keeps fenced it says so.
 func (s Site) FenceWord() string {
 	switch {
 	case !s.KeptFenced || s.Fence == wire.FenceOpen:

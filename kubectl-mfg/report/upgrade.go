@@ -25,9 +25,9 @@ type UpgradeState string
 const (
 	// UpgradeUpToDate: no pod waits for a turn.
 	UpgradeUpToDate UpgradeState = "UpToDate"
-	// UpgradeUnderWay: the group has the turn, and pods are replaced or come up.
+	// UpgradeUnderWay: the group has the turn, and its pods are being replaced or start.
 	UpgradeUnderWay UpgradeState = "UnderWay"
-	// UpgradeSettling: the group has the turn and all its new pods, and is watched for the pause.
+	// UpgradeSettling: the group has the turn and all its new pods, and the pause runs.
 	UpgradeSettling UpgradeState = "Settling"
 	// UpgradeWaiting: only other groups, or a pause or a stop of all, are in the way.
 	UpgradeWaiting UpgradeState = "Waiting"
@@ -47,17 +47,17 @@ type UpgradeReport struct {
 	Lease string `json:"lease"`
 	// Paced says in words how turns are paced.
 	Paced string `json:"paced,omitempty"`
-	// Turn is the group that has the turn, as namespace/name, Since since when.
+	// Turn is the group that has the turn, as namespace/name, and Since is since when.
 	Turn  string     `json:"turn,omitempty"`
 	Since *time.Time `json:"since,omitempty"`
-	// Paused is since when a person lets no further turn begin, in that person's words.
+	// Paused says since when a person has paused further turns, in that person's words.
 	Paused string `json:"paused,omitempty"`
-	// Stopped says why no further turn begins until a person says so.
+	// Stopped says why no further turn begins until a person allows it.
 	Stopped string `json:"stopped,omitempty"`
 	// Behind is how many of the groups below have pods that wait for a turn.
 	Behind int            `json:"behind"`
 	Groups []UpgradeGroup `json:"groups"`
-	// Note says what is missing of this report.
+	// Note says what is missing in this report.
 	Note string `json:"note,omitempty"`
 }
 
@@ -91,7 +91,7 @@ func Upgrade(lease *coordinationv1.Lease, groups []v1alpha1.MysqlFailoverGroup, 
 			turn.settled = &at.Time
 		}
 	}
-	// What the operator wrote it can read; of another version's words nothing is known.
+	// An operator can read what it wrote; another version's words may be unreadable.
 	turn.window, _ = pace.ParseWindow(a[v1alpha1.AnnotationUpgradeWindow])
 	sorted := slices.SortedFunc(slices.Values(groups), func(x, y v1alpha1.MysqlFailoverGroup) int {
 		return cmp.Compare(x.Namespace+"/"+x.Name, y.Namespace+"/"+y.Name)
@@ -107,10 +107,10 @@ func Upgrade(lease *coordinationv1.Lease, groups []v1alpha1.MysqlFailoverGroup, 
 	return r
 }
 
-// longestSpoken is how much is shown of words that anybody may have written into an annotation, in runes.
+// longestSpoken is how much of an annotation's words is shown, which anyone may have written, in runes.
 const longestSpoken = 300
 
-// spoken are such words on one line, without what a terminal would act on.
+// spoken returns such words on one line, without what a terminal would act on.
 func spoken(words string) string {
 	runes := []rune(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -124,13 +124,13 @@ func spoken(words string) string {
 	return string(runes)
 }
 
-// turnOf is what the groups of one report have in common.
+// turnOf is what the groups of one report share.
 type turnOf struct {
 	now    time.Time
 	window pace.Window
 	// settled is since when the group that has the turn is done and healthy.
 	settled *time.Time
-	// next is true once a group was found that is next.
+	// next is true once the next group was found.
 	next bool
 }
 
@@ -189,7 +189,7 @@ func (t *turnOf) settling() string {
 	return "all its pods are new, and it is healthy since " + t.settled.UTC().Format(time.TimeOnly)
 }
 
-// NeedsAttention is true if nothing goes on without a person.
+// NeedsAttention is true if nothing continues without a person.
 func (r UpgradeReport) NeedsAttention() bool {
 	return r.Stopped != ""
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 )
 
-// Named gives each request among the changes an id, by which its answer is known. Whoever asks for what is asked for already
-// shares its id, unless that has its answer by now.
+// Named gives each request among the changes an id, which its answer carries. A request that repeats a pending one shares
+// its id, unless that one has its answer by now.
 func (r *Request) Named(g *v1alpha1.MysqlFailoverGroup, change map[string]string) map[string]string {
 	out := maps.Clone(change)
 	for key, value := range change {
@@ -33,18 +33,18 @@ func (r *Request) Named(g *v1alpha1.MysqlFailoverGroup, change map[string]string
 	return out
 }
 
-// Stands is true while what was asked for is on the group. Its id is the one that it has by now.
+// Stands is true while the request is on the group. Its id is the one that it has by now.
 func (r *Request) Stands(g *v1alpha1.MysqlFailoverGroup, kind v1alpha1.RequestKind, value string) bool {
 	now, is := g.Annotations[kind.Annotation()]
 	id := g.Annotations[kind.IDAnnotation()]
 	if !is || now != value || id != r.ID && r.Answer(g, kind) != nil {
-		return false // somebody may have asked for the same again since this was answered
+		return false // another person may have asked for the same since this was answered
 	}
 	r.ID = cmp.Or(id, r.ID)
 	return true
 }
 
-// Answer is what the operator answered to what was asked for; nil if it left no answer.
+// Answer returns the operator's answer to the request; nil if it left none.
 func (r *Request) Answer(g *v1alpha1.MysqlFailoverGroup, kind v1alpha1.RequestKind) *v1alpha1.LastRequest {
 	if last := g.Status.LastRequest(kind); last != nil && r.ID != "" && last.ID == r.ID {
 		return last
@@ -52,10 +52,10 @@ func (r *Request) Answer(g *v1alpha1.MysqlFailoverGroup, kind v1alpha1.RequestKi
 	return nil
 }
 
-// WithoutAnswer is what is said of a request that is gone from the group while the operator has not answered it.
+// WithoutAnswer is the text for a request that is gone from the group without an answer of the operator.
 const WithoutAnswer = "it is gone from the group without an answer: withdrawn by a person, or replaced by another request"
 
-// Take fills in what came of a request that is no planned failover, and is true if it was done.
+// Take fills in the outcome of a request that is no planned failover, and returns true if it was carried out.
 func (rep *Report) Take(a *v1alpha1.LastRequest) bool {
 	if a == nil {
 		rep.Outcome, rep.Reason, rep.Message = cli.OutcomeRefused, v1alpha1.ReasonNotAnswered, WithoutAnswer

@@ -10,15 +10,15 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// Cluster is what a request asks of the cluster.
+// Cluster is what a request needs of the cluster.
 type Cluster interface {
 	GroupReader
 	// Live asks the operator for the status of a group, or of all groups for empty names; Explain asks why it decided as it did.
 	Live(ctx context.Context, operatorNamespace, namespace, group string) (wire.StatusList, error)
 	Explain(ctx context.Context, operatorNamespace, namespace, group string) (wire.ExplainedList, error)
-	// Annotate changes annotations of a group if nobody changed it since it was read.
+	// Annotate changes annotations of a group if no one changed it since it was read.
 	Annotate(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, change map[string]string, dryRun bool) (*v1alpha1.MysqlFailoverGroup, error)
-	// Clock is the time of the API server, and how long it took to answer.
+	// Clock returns the time of the API server, and how long it took to answer.
 	Clock(ctx context.Context) (server time.Time, took time.Duration, err error)
 }
 

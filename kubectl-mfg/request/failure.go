@@ -7,10 +7,10 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
-// Failed is the report of what was asked for, as far as it was made.
+// Failed returns the report of the request, as far as it was made.
 func (r *Request) Failed(f cli.Failure) (any, cli.Output) { return r.FailedReport(f), r.Output }
 
-// FailedReport is the report of a request that failed, as far as it was made.
+// FailedReport returns the report of a failed request, as far as it was made.
 func (r *Request) FailedReport(f cli.Failure) *Report {
 	rep := r.rep
 	if rep == nil {

@@ -17,16 +17,16 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
-// Outlook is what is known of a group before something is asked for.
+// Outlook is what is known of a group before a request.
 type Outlook struct {
 	Group       *v1alpha1.MysqlFailoverGroup
 	Report      report.MysqlFailoverGroupReport
 	Explanation *wire.Explanation
-	// Down is why it is certain that no operator looks after groups now; empty if that is not so.
+	// Down is why it is certain that no operator looks after groups now; empty if it is not certain.
 	Down string
 }
 
-// Look refuses where nobody would carry out what is asked for.
+// Look refuses if no operator would carry out the request.
 func (r *Request) Look(ctx context.Context, c Cluster) (Outlook, error) {
 	view, err := r.See(ctx, c)
 	if err == nil && view.Down != "" {
@@ -54,7 +54,7 @@ func (r *Request) See(ctx context.Context, c Cluster) (Outlook, error) {
 	return seen, nil
 }
 
-// Site is what is known of a site of the group.
+// Site returns what is known of a site of the group.
 func (o Outlook) Site(name string) (report.Site, bool) {
 	for _, s := range o.Report.Sites {
 		if s.Name == name {
@@ -64,7 +64,7 @@ func (o Outlook) Site(name string) (report.Site, bool) {
 	return report.Site{}, false
 }
 
-// Candidate is what the operator says of a site that is to become active.
+// Candidate returns what the operator says of a site that should become active.
 func (o Outlook) Candidate(name string) (wire.ExplainedCandidate, bool) {
 	if o.Explanation == nil {
 		return wire.ExplainedCandidate{}, false
@@ -77,7 +77,7 @@ func (o Outlook) Candidate(name string) (wire.ExplainedCandidate, bool) {
 	return wire.ExplainedCandidate{}, false
 }
 
-// RoleOf is the role of a site of the group.
+// RoleOf returns the role of a site of the group.
 func RoleOf(g *v1alpha1.MysqlFailoverGroup, site string) (v1alpha1.SiteRole, bool) {
 	for _, s := range g.Spec.Sites {
 		if s.Name == site {
@@ -87,7 +87,7 @@ func RoleOf(g *v1alpha1.MysqlFailoverGroup, site string) (v1alpha1.SiteRole, boo
 	return "", false
 }
 
-// SiteNames are the sites of a group, for people.
+// SiteNames lists the sites of a group for people.
 func SiteNames(g *v1alpha1.MysqlFailoverGroup) string {
 	names := make([]string, 0, len(g.Spec.Sites))
 	for _, s := range g.Spec.Sites {
@@ -96,8 +96,8 @@ func SiteNames(g *v1alpha1.MysqlFailoverGroup) string {
 	return strings.Join(names, ", ")
 }
 
-// NextStep is what the operator says that a person can do about a planned failover that did not come about, in words. One of an older
-// version says nothing: then it is the command that explains every rule.
+// NextStep returns, in words, what the operator says that a person can do about a planned failover that did not happen. An older
+// operator says nothing: then it is the command that explains every rule.
 func NextStep(namespace, group string, remedies []wire.Remedy) string {
 	if len(remedies) == 0 {
 		remedies = []wire.Remedy{{Text: "see every rule", Command: fmt.Sprintf("kubectl mfg explain %s -n %s", group, namespace)}}
@@ -105,12 +105,12 @@ func NextStep(namespace, group string, remedies []wire.Remedy) string {
 	return wire.InWords(remedies)
 }
 
-// Unheard says that nobody hears a request yet, and where to look.
+// Unheard says that no operator hears a request yet, and where to look.
 func (r *Request) Unheard(view Outlook) string {
 	return fmt.Sprintf("%s (see why: kubectl get pods -n %s -l %s)", view.Down, r.OperatorNamespace, live.Selector)
 }
 
-// Clock prefers the operator's, by which the pause ends; then the API server's; this machine's may be wrong by hours.
+// Clock prefers the operator's clock, by which the pause ends, then the API server's; this machine's may be wrong by hours.
 func (r *Request) Clock(ctx context.Context, env cli.Environment, c Cluster) (now time.Time, whose string) {
 	if list, err := c.Live(ctx, r.OperatorNamespace, r.Namespace, r.Group); err == nil && !list.IssuedAt.IsZero() {
 		return list.IssuedAt, "the operator's clock"

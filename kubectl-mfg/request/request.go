@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package request asks the operator for something by an annotation: it shows a plan, asks the person, sets the annotation if nobody changed the group
+// Package request asks the operator for something by an annotation: it shows a plan, asks the person, sets the annotation if no one changed the group
 // meanwhile, and follows the answer in status.lastRequests.
 package request
 
@@ -24,7 +24,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
-// TooLate is the outcome of what could not be kept from happening any more.
+// TooLate sets the outcome of what could no longer be prevented.
 func (rep *Report) TooLate(format string, args ...any) {
 	rep.Outcome, rep.Reason, rep.Message = cli.OutcomeRefused, v1alpha1.ReasonTooLate, "it was too late: "+fmt.Sprintf(format, args...)
 }
@@ -39,7 +39,7 @@ const (
 // DryRuns are the values of --dry-run.
 var DryRuns = []string{DryRunNone, DryRunClient, DryRunServer}
 
-// Request is what all verbs have in common that ask the operator for something.
+// Request is what all verbs share that ask the operator for something.
 type Request struct {
 	Namespace         string
 	Group             string
@@ -52,13 +52,13 @@ type Request struct {
 	// Verb names the command, rep is the report as far as it was made.
 	Verb string
 	rep  *Report
-	// ID is that of the request that was sent last.
+	// ID is the id of the last request that was sent.
 	ID string
-	// Stays is what a wait that ended says of an order that can be withdrawn.
+	// Stays is what the command says, after its wait has ended, of an order that can be withdrawn.
 	Stays string
 }
 
-// Validate looks at the flags that all requests have in common.
+// Validate checks the flags that all requests share.
 func (r *Request) Validate() error {
 	switch {
 	case !slices.Contains(DryRuns, r.DryRun):
@@ -79,32 +79,32 @@ type Report struct {
 	Verb       string          `json:"verb"`
 	DryRun     string          `json:"dryRun,omitempty"`
 	Plan       []screen.Line   `json:"plan"`
-	// Change are the annotations that were (or would be) set; an empty value takes one off.
+	// Change holds the annotations that were (or would be) set; an empty value removes one.
 	Change map[string]string `json:"change"`
 	// Outcome is Planned (dry run), Requested (not waited for), Succeeded, Refused, Reverted, Aborted or TimedOut (the wait ended,
-	// what was asked for goes on).
+	// the request continues).
 	Outcome string          `json:"outcome"`
 	Reason  v1alpha1.Reason `json:"reason,omitempty"`
 	Message string          `json:"message,omitempty"`
-	// Next is what a person can do about an outcome that is not the wanted one.
+	// Next is what a person can do about an unwanted outcome.
 	Next             string `json:"next,omitempty"`
 	Site             string `json:"site,omitempty"`
 	From             string `json:"from,omitempty"`
 	Epoch            int64  `json:"epoch,omitempty"`
 	WritePauseMillis *int64 `json:"writePauseMillis,omitempty"`
 	LostTransactions *int64 `json:"lostTransactions,omitempty"`
-	// SessionsPreserved is what became of the sessions in the cache, once its master was moved.
+	// SessionsPreserved says whether the cache kept its sessions, once its master has moved.
 	SessionsPreserved *bool `json:"sessionsPreserved,omitempty"`
 	// Short is the message without where to look further, for one line of a screen.
 	Short string `json:"-"`
 }
 
-// Requested is the outcome of what is not waited for: what was done in a word or two, and where to see how far it is.
+// Requested sets the outcome of a request without a wait: what was done in a word or two, and where to see how far it is.
 func (rep *Report) Requested(done, where string) {
 	rep.Outcome, rep.Short, rep.Message = cli.OutcomeRequested, done, done+"; see how far it is: "+where
 }
 
-// Said is what the request came to, for one line of a screen.
+// Said returns the outcome of the request, for one line of a screen.
 func (r *Request) Said() string {
 	switch {
 	case r.rep == nil:
@@ -124,7 +124,7 @@ func (r *Request) Report(verb string, plan []screen.Line, change map[string]stri
 	return r.rep
 }
 
-// ShowPlan goes to stderr, with the questions; in a dry run it is the answer itself.
+// ShowPlan writes to stderr, like the questions; in a dry run the plan is the answer itself.
 func (r *Request) ShowPlan(env cli.Environment, title string, plan []screen.Line) {
 	w := env.ErrOut
 	if r.DryRun != DryRunNone && r.Output.Printer == nil {
@@ -149,7 +149,7 @@ func (r *Request) Confirm(ctx context.Context, env cli.Environment, question str
 	return nil
 }
 
-// ConfirmName asks for the group's name: what follows may destroy data, and a finger is quick with a y.
+// ConfirmName asks for the group's name: what follows may destroy data, and a y is quickly typed.
 func (r *Request) ConfirmName(ctx context.Context, env cli.Environment, warning string) error {
 	if r.Yes || r.DryRun != DryRunNone {
 		return nil
@@ -164,7 +164,7 @@ func (r *Request) ConfirmName(ctx context.Context, env cli.Environment, warning 
 	return nil
 }
 
-// ask reads one line. The reading is left behind when the context ends: a terminal cannot be read with a deadline.
+// ask reads one line. When the context ends, the read is left behind: a terminal cannot be read with a deadline.
 func (r *Request) ask(ctx context.Context, env cli.Environment, question string) (string, error) {
 	if !env.Interactive() {
 		return "", cli.NotConfirmed("there is no terminal to ask on, and no --yes: nothing was changed")
@@ -186,8 +186,8 @@ func (r *Request) ask(ctx context.Context, env cli.Environment, question string)
 	}
 }
 
-// Annotations are those by which something is asked for, with the verb that does. The operator takes each off again;
-// encryption-adopt is none of them, because it stays.
+// Annotations are the annotations of requests, each with its verb. The operator removes each again; encryption-adopt is
+// not among them, because it stays.
 var Annotations = []struct{ Key, Verb string }{
 	{v1alpha1.AnnotationPlannedFailover, "a planned failover"},
 	{v1alpha1.AnnotationForceFailover, "a failover that accepts data loss"},
@@ -196,8 +196,8 @@ var Annotations = []struct{ Key, Verb string }{
 	{v1alpha1.AnnotationRotateKeyring, "a rotation of a keyring"},
 }
 
-// Pending says what was asked for and is not answered yet. The rotation of all sites is left out: it may take hours, waits for
-// whatever else is asked for, and for what mends a site that it waits for.
+// Pending says which requests have no answer yet. The rotation of all sites is left out: it may take hours, and waits for all
+// other requests, also for those that mend a site it waits for.
 func Pending(g *v1alpha1.MysqlFailoverGroup) string {
 	for _, a := range Annotations {
 		value, is := g.Annotations[a.Key]
@@ -216,12 +216,12 @@ func PlanOver(p *v1alpha1.PlannedFailoverStatus) bool {
 	return p.Phase != v1alpha1.PlannedWaiting && p.Phase != v1alpha1.PlannedMoving
 }
 
-// PatchTries is how often a request is made anew when somebody else changed the group just then. The operator itself
-// writes its status at any time.
+// PatchTries is how often a request is tried again after another writer changed the group. The operator itself may
+// write its status at any time.
 const PatchTries = 8
 
-// Submit sets annotations on the group as it is now, unless check refuses: what was agreed on may have changed while a
-// person thought. It returns the group as it was just before.
+// Submit sets annotations on the present group, unless check refuses: it may have changed while a person thought. It
+// returns the group as it was just before.
 func (r *Request) Submit(ctx context.Context, env cli.Environment, c Cluster, change map[string]string, check func(*v1alpha1.MysqlFailoverGroup) error) (*v1alpha1.MysqlFailoverGroup, error) {
 	for try := 1; ; try++ {
 		g, err := c.Group(ctx, r.Namespace, r.Group)
@@ -247,10 +247,10 @@ func (r *Request) Submit(ctx context.Context, env cli.Environment, c Cluster, ch
 	}
 }
 
-// Always is the check of what collides with nothing.
+// Always is the check for requests that collide with nothing.
 func Always(*v1alpha1.MysqlFailoverGroup) error { return nil }
 
-// NotMoving refuses while something else is asked for, or the role moves, whoever wanted that.
+// NotMoving refuses while another request is pending, or the role moves, for any reason.
 func NotMoving(g *v1alpha1.MysqlFailoverGroup) error {
 	busy := Pending(g)
 	if t := g.Status.Transition; t != nil && busy == "" {
@@ -285,7 +285,7 @@ func (r *Request) Follow(ctx context.Context, env cli.Environment, c GroupReader
 		case err == nil && done(g):
 			return g, nil
 		}
-		failure = err // may pass: the API server may be the very thing that is in trouble
+		failure = err // may pass: perhaps just the API server is in trouble
 		if env.Now().After(end) {
 			if failure != nil {
 				return nil, r.gaveUp(fmt.Sprintf("no outcome within %s (last error: %v)", r.Timeout, failure))
@@ -298,7 +298,7 @@ func (r *Request) Follow(ctx context.Context, env cli.Environment, c GroupReader
 	}
 }
 
-// followEvery is how often a request is looked after.
+// followEvery is how often a request is looked at.
 const followEvery = 200 * time.Millisecond
 
 func (r *Request) gaveUp(why string) error {
@@ -328,7 +328,7 @@ func (r *Request) DryRunDone(env cli.Environment, rep *Report) error {
 	return nil
 }
 
-// Finish writes the outcome. A refusal is an error with a code of its own, also where a report was written.
+// Finish writes the outcome. A refusal is an error with a code of its own, even if a report was written.
 func (r *Request) Finish(env cli.Environment, rep *Report) (int, error) {
 	code := cli.ExitHealthy
 	if rep.Outcome != cli.OutcomeDone && rep.Outcome != cli.OutcomeRequested {
@@ -348,7 +348,7 @@ func (r *Request) Finish(env cli.Environment, rep *Report) (int, error) {
 	return code, nil
 }
 
-// Withdrawal is the command that takes a pending order back.
+// Withdrawal returns the command that withdraws a pending order.
 func Withdrawal(group, namespace string) string {
 	return fmt.Sprintf("kubectl mfg failover %s -n %s --abort", group, namespace)
 }

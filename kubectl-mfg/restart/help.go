@@ -4,7 +4,7 @@ package restart
 
 import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 
-// What the command says of itself, and how it is used.
+// The command's help, and its usage.
 const (
 	Help = `Have the operator replace the MySQL pods of a group in the safe order of its updates. First the sites that are not active, one at a
 time, each back before the next. Then the operator moves the role by a planned failover and replaces the pod of the former active site.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package restart has the operator replace the pods of a group, in the safe order of its updates.
+// Package restart asks the operator to replace the pods of a group, in the safe order of its updates.
 package restart
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
-// Cluster is what the verb asks of the cluster.
+// Cluster is what the verb needs of the cluster.
 type Cluster interface {
 	request.Cluster
 	Kube() kubernetes.Interface
@@ -33,7 +33,7 @@ type Op struct {
 	Site string
 }
 
-// lookEvery is how often the pods are looked at while they are waited for.
+// lookEvery is how often the command looks at the pods that it waits for.
 const lookEvery = time.Second
 
 // Run asks for it and follows the pods.
@@ -77,7 +77,7 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 	return op.Finish(env, rep)
 }
 
-// after is the time of the order. It is later than every one before: the pods carry the latest, and one that is not later replaces none.
+// after returns the time of the order. It is later than every earlier one: the pods carry the latest, and an order that is not later replaces none.
 func (op *Op) after(g *v1alpha1.MysqlFailoverGroup, now time.Time) string {
 	now = now.UTC().Truncate(time.Second)
 	for _, site := range g.Spec.Sites {
@@ -99,7 +99,7 @@ func (op *Op) what(g *v1alpha1.MysqlFailoverGroup) string {
 	return "every site"
 }
 
-// stays is the site whose pod is not replaced, because the operator moves no role; empty normally.
+// stays returns the site whose pod is not replaced, because the operator moves no role; empty normally.
 func (op *Op) stays(g *v1alpha1.MysqlFailoverGroup) string {
 	if op.Site == "" && g.Spec.Failover.Mode == v1alpha1.FailoverObserve {
 		return g.Status.ActiveSite
@@ -107,7 +107,7 @@ func (op *Op) stays(g *v1alpha1.MysqlFailoverGroup) string {
 	return ""
 }
 
-// allowed refuses what would not happen, or not as it was meant.
+// allowed refuses what would not happen, or not as intended.
 func (op *Op) allowed(g *v1alpha1.MysqlFailoverGroup) error {
 	if meta.IsStatusConditionTrue(g.Status.Conditions, v1alpha1.ConditionPaused) {
 		return cli.Refused("refused: %s is paused, and no pod is replaced before that ends\n  end it: kubectl mfg resume %s -n %s", g.Name, g.Name, g.Namespace)

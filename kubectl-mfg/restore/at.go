@@ -63,7 +63,7 @@ func parseAt(text string) (wire.BackupTarget, error) {
 	return t, err
 }
 
-// pointInTime is the same in the new group's specification.
+// pointInTime returns the same for the new group's specification.
 func pointInTime(t wire.BackupTarget) *v1alpha1.PointInTime {
 	p := &v1alpha1.PointInTime{GTID: t.GTID, BeforeGTID: t.BeforeGTID, BeforeFailover: t.BeforeFailover}
 	if !t.Time.IsZero() {
@@ -77,7 +77,7 @@ func pointInTime(t wire.BackupTarget) *v1alpha1.PointInTime {
 	return p
 }
 
-// targetWords say a target to people.
+// targetWords names a target for people.
 func targetWords(t wire.BackupTarget) string {
 	switch {
 	case !t.Time.IsZero():
@@ -105,7 +105,7 @@ func (op *Op) archiveProfile(t template) error {
 	return nil
 }
 
-// aim has the new group stop at the target, once the archive says that it can be reached.
+// aim makes the new group stop at the target, once the archive says that it can be reached.
 func (op *Op) aim(ctx context.Context, c Cluster, p *planned) error {
 	if op.At == "" {
 		return nil
@@ -134,10 +134,10 @@ func (op *Op) aim(ctx context.Context, c Cluster, p *planned) error {
 	return nil
 }
 
-// lookTimeout is how long it may take to look into the archive: nothing of its logs is read.
+// lookTimeout is how long a look into the archive may take: it reads none of the logs.
 const lookTimeout = 10 * time.Minute
 
-// withoutBackup takes out what was said of a backup: which one it is, the archive says.
+// withoutBackup removes the plan's lines about a backup: the archive says which one it is.
 func withoutBackup(p *planned, named string) (kept []lineOfPlan) {
 	for _, line := range p.checks {
 		if named == "" && (line.Label == "Backup" || line.Label == "Passed") {
@@ -148,7 +148,7 @@ func withoutBackup(p *planned, named string) (kept []lineOfPlan) {
 	return kept
 }
 
-// withoutLooking says how to go on where nobody may look.
+// withoutLooking says how to continue if the user may not look.
 func withoutLooking(err error) error {
 	var own *cli.Error
 	if errors.As(err, &own) {
@@ -157,7 +157,7 @@ func withoutLooking(err error) error {
 	return fmt.Errorf("%w\n  to go on without looking into the archive: --check=false; the operator looks before it touches anything", err)
 }
 
-// unreachable is the refusal, with what is in the way and what to do.
+// unreachable returns the refusal, with what is in the way and what to do.
 func (op *Op) unreachable(r *report.Timeline) error {
 	check := r.Check
 	text := "refused: " + strings.TrimPrefix(check.Message, "refused: ")

@@ -42,7 +42,7 @@ func secretsOf(p *planned) []needed {
 	return all
 }
 
-// check looks at what a restore needs, before anything is begun. What may not be looked at is said, and gone on without.
+// check looks at what a restore needs, before anything begins. It names what it may not see, and continues without.
 func (op *Op) check(ctx context.Context, c Cluster, p *planned) error {
 	for _, n := range secretsOf(p) {
 		if err := op.checkSecret(ctx, c, p, n); err != nil {
@@ -61,7 +61,7 @@ func (op *Op) check(ctx context.Context, c Cluster, p *planned) error {
 	return op.rehearse(ctx, c, p)
 }
 
-// checkSecret looks whether the keys are there; nothing of their values leaves this function.
+// checkSecret looks whether the keys exist; their values never leave this function.
 func (op *Op) checkSecret(ctx context.Context, c Cluster, p *planned, n needed) error {
 	secret, err := c.Kube().CoreV1().Secrets(op.Namespace).Get(ctx, n.name, metav1.GetOptions{})
 	if err != nil {
@@ -75,7 +75,7 @@ func (op *Op) checkSecret(ctx context.Context, c Cluster, p *planned, n needed) 
 	return nil
 }
 
-// judge refuses what is missing, and notes what may not be looked at.
+// judge refuses what is missing, and notes what it may not see.
 func (op *Op) judge(p *planned, err error, what, way string) error {
 	switch {
 	case err == nil:
@@ -89,7 +89,7 @@ func (op *Op) judge(p *planned, err error, what, way string) error {
 	return cli.RightsHint(err, "get", what, op.Namespace)
 }
 
-// rehearse has the API server check the group, and keep nothing.
+// rehearse lets the API server check the group without keeping it.
 func (op *Op) rehearse(ctx context.Context, c Cluster, p *planned) error {
 	_, err := c.CreateGroup(ctx, p.group, true)
 	switch {

@@ -21,9 +21,9 @@ import (
 
 const (
 	followEvery = time.Second
-	// untaken is after how long it is said that nobody has taken the restore up.
+	// untaken is after how long the command says that no operator has taken up the restore.
 	untaken = 30 * time.Second
-	// patience is for how long a restore that failed is watched: the operator tries again, and what was wrong may pass.
+	// patience is how long a failed restore is watched: the operator tries again, and the cause may pass.
 	patience = time.Minute
 )
 
@@ -85,7 +85,7 @@ func (op *Op) follow(ctx context.Context, env cli.Environment, c Cluster, made *
 		}
 		if env.Now().After(end) {
 			why := fmt.Sprintf("no outcome within %s", op.Timeout)
-			if err != nil { // it may pass: the API server may be the very thing that is in trouble
+			if err != nil { // it may pass: perhaps just the API server is in trouble
 				why += fmt.Sprintf(" (last error: %s)", cli.FirstLine(err))
 			}
 			return nil, op.gaveUp(why)
@@ -100,7 +100,7 @@ func over(g *v1alpha1.MysqlFailoverGroup) bool {
 	return g.Status.Restore != nil && g.Status.Restore.Phase == v1alpha1.RestoreCompleted
 }
 
-// failingSince is since when every look found the restore failed; zero while it is not.
+// failingSince returns since when every look found the restore failed; zero while it is not.
 func failingSince(g *v1alpha1.MysqlFailoverGroup, before, now time.Time) time.Time {
 	switch {
 	case g.Status.Restore == nil || g.Status.Restore.Phase != v1alpha1.RestoreFailed:
@@ -128,7 +128,7 @@ func (op *Op) howFar(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailoverGr
 // containerLoad is the container in the pod of a site that loads a backup.
 const containerLoad = "load"
 
-// words say how far the restore is.
+// words says how far the restore is.
 func words(g *v1alpha1.MysqlFailoverGroup, since time.Duration) (string, int32) {
 	r := g.Status.Restore
 	if r == nil || r.Phase == "" {
@@ -157,7 +157,7 @@ func words(g *v1alpha1.MysqlFailoverGroup, since time.Duration) (string, int32) 
 	return text, percent
 }
 
-// failed is the reason with the way out. Nothing has opened, and the operator goes on trying.
+// failed returns the reason with the way out. Nothing has opened, and the operator keeps trying.
 func (op *Op) failed(at *v1alpha1.RestoreStatus) error {
 	return &cli.Error{Code: cli.ExitRefused, Reason: at.Reason, Err: fmt.Errorf(`the restore failed (%s): %s; nothing was opened
   once that is put right the operator goes on by itself; see how far it is: %s

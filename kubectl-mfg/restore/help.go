@@ -4,7 +4,7 @@ package restore
 
 import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 
-// What the command says of itself, and how it is used.
+// The command's help, and its usage.
 const (
 	Help = `Create a new group from a backup of another group, or of one that is lost. A restore never overwrites an existing group.
 

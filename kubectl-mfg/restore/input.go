@@ -21,16 +21,16 @@ import (
 // inputMax bounds a file that is read.
 const inputMax = 1 << 20
 
-// template is what the new group is made of.
+// template is what the new group is made from.
 type template struct {
 	spec v1alpha1.MysqlFailoverGroupSpec
-	// living is true if the group is there still, and keeps what only one group can have.
+	// living is true if the group still exists, and keeps what only one group can have.
 	living bool
-	// storage is that of a file; nil without one.
+	// storage is the storage in a file; nil without one.
 	storage *v1alpha1.BackupStorage
 }
 
-// template is the specification of a file, or of the living group.
+// template returns the specification of a file, or of the living group.
 func (op *Op) template(ctx context.Context, c Cluster) (template, error) {
 	if op.File != "" {
 		var g v1alpha1.MysqlFailoverGroup
@@ -52,10 +52,10 @@ func (op *Op) template(ctx context.Context, c Cluster) (template, error) {
 	return template{spec: *g.Spec.DeepCopy(), living: true}, nil
 }
 
-// storage is the one of a file: as in a profile, with the field storage around it or without.
+// storage returns the storage in a file: as in a profile, with the field storage around it or without.
 func (op *Op) storage() (*v1alpha1.BackupStorage, error) {
 	if op.StorageFile == "" {
-		return nil, nil //nolint:nilnil // there is none, and that is no error
+		return nil, nil //nolint:nilnil // there is none, which is no error
 	}
 	var both struct {
 		Storage *v1alpha1.BackupStorage `json:"storage,omitempty"`
@@ -80,7 +80,7 @@ func (op *Op) storage() (*v1alpha1.BackupStorage, error) {
 	return s, nil
 }
 
-// readYAML reads one document strictly: a field that is misspelt would be left out silently.
+// readYAML reads one document strictly: otherwise a misspelt field would be ignored silently.
 func readYAML(name string, into any) error {
 	file, err := os.Open(name)
 	if err != nil {

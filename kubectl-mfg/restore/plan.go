@@ -18,7 +18,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
-// planned is the new group, and what was found out on the way.
+// planned is the new group, and what plan found out.
 type planned struct {
 	group *v1alpha1.MysqlFailoverGroup
 	// storage is where the backup is, and identity the Secret that opens it; empty if it is in the clear.
@@ -31,7 +31,7 @@ func (p *planned) say(label, format string, args ...any) {
 	p.checks = append(p.checks, screen.Line{Label: label, Text: fmt.Sprintf(format, args...)})
 }
 
-// plan makes the new group. It decides on plain values; what has to be looked at in the cluster is check's.
+// plan makes the new group. It decides on plain values; check does what needs a look into the cluster.
 func (op *Op) plan(t template, known []v1alpha1.MysqlBackup, now time.Time) (*planned, error) {
 	p := &planned{group: &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Name: op.Group, Namespace: op.Namespace}, Spec: t.spec}}
 	chosen, err := op.choose(p, report.NewBackupList(known))
@@ -63,8 +63,8 @@ func (op *Op) plan(t template, known []v1alpha1.MysqlBackup, now time.Time) (*pl
 	return p, nil
 }
 
-// moveOut has the backups of the new group go elsewhere: a place in a storage belongs to one group for good, known by its UID, so that two
-// of one name never remove each other's backups. The lost group's are read where they are.
+// moveOut makes the backups of the new group go elsewhere: a place in a storage belongs to one group for good, known by its UID, so that
+// two of one name never remove each other's backups. The lost group's are read where they are.
 func (op *Op) moveOut(p *planned, now time.Time) {
 	init := p.group.Spec.InitFromBackup
 	if init.Profile != "" {
@@ -94,7 +94,7 @@ func (op *Op) moveOut(p *planned, now time.Time) {
 	}
 }
 
-// choose finds the backup among those that the cluster knows; nil if it knows none that is meant.
+// choose finds the backup among those that the cluster knows; nil if it knows no such backup.
 func (op *Op) choose(p *planned, known report.BackupList) (*report.Backup, error) {
 	if op.Backup != "" {
 		i := slices.IndexFunc(known.Items, func(b report.Backup) bool { return b.Metadata.Name == op.Backup })
@@ -142,7 +142,7 @@ func backupWords(b *report.Backup) string {
 	return words + ")"
 }
 
-// profile is the one whose storage holds the backup.
+// profile returns the profile whose storage holds the backup.
 func (op *Op) profile(spec v1alpha1.MysqlFailoverGroupSpec, chosen *report.Backup) (*v1alpha1.BackupProfile, error) {
 	var all []v1alpha1.BackupProfile
 	if spec.Backup != nil {
@@ -169,7 +169,7 @@ func (op *Op) profile(spec v1alpha1.MysqlFailoverGroupSpec, chosen *report.Backu
 	return nil, cli.Usage("several profiles may hold the backup: choose one with --profile: %s", strings.Join(names, ", "))
 }
 
-// identity is the Secret that opens the backup. Without one nothing of an encrypted backup can be read, and the restore would stop.
+// identity sets the Secret that opens the backup. Without one no part of an encrypted backup can be read, and the restore would stop.
 func (op *Op) identity(p *planned, profile *v1alpha1.BackupProfile, chosen *report.Backup) error {
 	encrypted := chosen != nil && chosen.Encrypted || chosen == nil && profile != nil && profile.Encryption != nil
 	switch {
@@ -190,7 +190,7 @@ func (op *Op) identity(p *planned, profile *v1alpha1.BackupProfile, chosen *repo
 	return nil
 }
 
-// adjust takes out of the specification what only one group can have.
+// adjust removes from the specification what only one group can have.
 func (op *Op) adjust(p *planned, t template) {
 	spec := &p.group.Spec
 	if tls := spec.TLS; tls != nil && tls.IssuerRef != nil && t.living && op.Namespace == op.FromNamespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package restore makes the specification of a new group that is loaded from a backup, checks what can be checked before anything is
-// begun, and follows the restore. See docs/backups.md and docs/disaster.md.
+// Package restore makes the specification of a new group that is loaded from a backup, checks what it can before anything begins,
+// and follows the restore. See docs/backups.md and docs/disaster.md.
 package restore
 
 import (
@@ -26,14 +26,14 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
-// Cluster is what a restore asks of the cluster.
+// Cluster is what a restore needs of the cluster.
 type Cluster interface {
 	pitr.Cluster
-	// CreateGroup makes a group, or has the API server check it and keep nothing.
+	// CreateGroup makes a group, or lets the API server only check it.
 	CreateGroup(ctx context.Context, g *v1alpha1.MysqlFailoverGroup, dryRun bool) (*v1alpha1.MysqlFailoverGroup, error)
 }
 
-// lineOfPlan is one line of what was found out.
+// lineOfPlan is one line of the plan.
 type lineOfPlan = screen.Line
 
 // Op is `kubectl mfg restore`.
@@ -41,18 +41,18 @@ type Op struct {
 	Namespace string
 	// Group is the new group.
 	Group string
-	// From is the group that the backup was made of, in FromNamespace, which is Namespace if it is empty.
+	// From is the group that the backup was taken from, in FromNamespace, or in Namespace if that is empty.
 	From, FromNamespace string
 	// Backup is empty for the newest.
 	Backup string
 	// Profile or StorageFile say where the backup is. With neither, the only profile of the group.
 	Profile, StorageFile string
-	// IdentitySecret opens an encrypted backup. Default: that of the profile.
+	// IdentitySecret opens an encrypted backup. Default: the profile's.
 	IdentitySecret string
 	// File has the specification of the new group. Default: the living group's.
 	File string
-	// At is the point in time beyond the backup; empty stops at the backup. Check looks into the archive first whether it can be reached, by
-	// a pod with Image, or with that of the operator in OperatorNamespace.
+	// At is the point in time beyond the backup; empty stops at the backup. Check first looks into the archive whether it can be reached, in
+	// a pod with Image, or with the image of the operator in OperatorNamespace.
 	At                       string
 	Check                    bool
 	Image, OperatorNamespace string
@@ -84,10 +84,10 @@ type Report struct {
 	RestoreSeconds int64           `json:"restoreSeconds,omitempty"`
 }
 
-// groupForm is that of the names of groups in the definition.
+// groupForm is the form of group names, as in the definition.
 var groupForm = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,28}[a-z0-9])?$`)
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Op) Validate() error {
 	switch {
 	case !groupForm.MatchString(op.Group):
@@ -176,7 +176,7 @@ func (op *Op) free(ctx context.Context, c Cluster) error {
 	return err
 }
 
-// known are the backups that the cluster knows of. The bucket is the truth: where they are gone, or cannot be seen, it is gone on without.
+// known returns the backups that the cluster knows of. The bucket is the truth: if they are gone, or cannot be seen, the restore does without.
 func (op *Op) known(ctx context.Context, c Cluster) (all []v1alpha1.MysqlBackup, unseen string) {
 	all, err := c.Backups(ctx, op.FromNamespace, op.From)
 	if err != nil {

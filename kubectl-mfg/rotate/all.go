@@ -23,7 +23,7 @@ func (r *rotation) all(ctx context.Context, view request.Outlook) (int, error) {
 	if err := encryptedGroup(g); err != nil {
 		return cli.ExitError, err
 	}
-	now, _ := op.Clock(ctx, r.env, r.cluster) // what was stopped may be gone on with from another machine, whose clock is another one
+	now, _ := op.Clock(ctx, r.env, r.cluster) // a stopped run may continue on another machine, with another clock
 	left := op.left(g, now)
 	op.wanted = left
 	value, joined, err := op.underWay(g)
@@ -70,7 +70,7 @@ func (r *rotation) all(ctx context.Context, view request.Outlook) (int, error) {
 	return r.watch(ctx, g, value)
 }
 
-// left are the sites that would be rotated, replicas first: the active one is rotated once it is none any more.
+// left returns the sites to rotate, replicas first: the active site is rotated once it no longer is the active one.
 func (op *Op) left(g *v1alpha1.MysqlFailoverGroup, now time.Time) []string {
 	since := map[string]int64{}
 	if c := campaignOf(g); c.UnderWay() || c.GoesOn(now) && !op.Restart {
@@ -92,7 +92,7 @@ func (op *Op) left(g *v1alpha1.MysqlFailoverGroup, now time.Time) []string {
 	return left
 }
 
-// underWay is the order of the campaign that is under way; joined is true if it is the one that is asked for. Another one is refused.
+// underWay returns the order of the campaign under way; joined is true if the request is the same. It refuses a different one.
 func (op *Op) underWay(g *v1alpha1.MysqlFailoverGroup) (value string, joined bool, err error) {
 	value = g.Annotations[v1alpha1.AnnotationRotateKeyring]
 	if !v1alpha1.AsksForCampaign(value) {
@@ -105,7 +105,7 @@ func (op *Op) underWay(g *v1alpha1.MysqlFailoverGroup) (value string, joined boo
 	return "", false, op.noCampaign(g)
 }
 
-// check refuses what the custom resource alone shows to be impossible, and finds the site that becomes active.
+// check refuses what the custom resource alone shows to be impossible, and finds the site that will become active.
 func (op *Op) check(g *v1alpha1.MysqlFailoverGroup, left []string) (to string, err error) {
 	if err := op.checkGroup(g, left...); err != nil {
 		return "", err
@@ -157,7 +157,7 @@ func (op *Op) plan(view request.Outlook, now time.Time, to string, joined bool) 
 	return append(plan, op.closingLines(g, to, "ends the watching; the operator continues. To watch it again: "+op.again()+"; to stop it: "+op.stops())...)
 }
 
-// moveLines say what the move of the role costs.
+// moveLines says what the move of the role costs.
 func (op *Op) moveLines(view request.Outlook) []screen.Line {
 	g := view.Group
 	pause := g.Spec.Failover.PlannedPauseTimeout.Duration
@@ -170,7 +170,7 @@ func (op *Op) moveLines(view request.Outlook) []screen.Line {
 	}
 }
 
-// closingLines are those of every plan.
+// closingLines returns the last lines of every plan.
 func (op *Op) closingLines(g *v1alpha1.MysqlFailoverGroup, to, interrupted string) []screen.Line {
 	undo := "none is needed: superseded keyrings are kept in escrow (keyring.retainVersions)"
 	if to != "" {
@@ -197,7 +197,7 @@ func orNoSite(sites []string) string {
 	return strings.Join(sites, ", ")
 }
 
-// campaignOf is the rotation of all sites that is under way, or the last one; nil if there was none.
+// campaignOf returns the rotation of all sites that is under way, or the last one; nil if there was none.
 func campaignOf(g *v1alpha1.MysqlFailoverGroup) *v1alpha1.CampaignStatus {
 	if e := g.Status.EncryptionAtRest; e != nil {
 		return e.Campaign

@@ -41,7 +41,7 @@ func (op *Op) checkGroup(g *v1alpha1.MysqlFailoverGroup, sites ...string) error 
 	return nil
 }
 
-// noCampaign refuses while all sites are rotated: another order would take the place of that one.
+// noCampaign refuses while all sites are being rotated: another order would replace that one.
 func (op *Op) noCampaign(g *v1alpha1.MysqlFailoverGroup) error {
 	value := g.Annotations[v1alpha1.AnnotationRotateKeyring]
 	if !v1alpha1.AsksForCampaign(value) {
@@ -50,7 +50,7 @@ func (op *Op) noCampaign(g *v1alpha1.MysqlFailoverGroup) error {
 	return cli.Refused("refused: another rotation is under way (%s=%s)\n  to end it, before this one: %s", v1alpha1.AnnotationRotateKeyring, value, op.stops())
 }
 
-// encryptedGroup refuses for a group that has no keyrings.
+// encryptedGroup refuses a group that has no keyrings.
 func encryptedGroup(g *v1alpha1.MysqlFailoverGroup) error {
 	switch e := g.Spec.EncryptionAtRest; {
 	case e == nil || !e.Enabled:
@@ -80,7 +80,7 @@ func (op *Op) checkSite(g *v1alpha1.MysqlFailoverGroup) error {
 	return nil
 }
 
-// choose finds the site that becomes active, where the role has to move.
+// choose finds the site that will become active, if the role must move.
 func (op *Op) choose(g *v1alpha1.MysqlFailoverGroup, left []string) (to string, err error) {
 	if g.Status.ActiveSite == "" || !slices.Contains(left, g.Status.ActiveSite) {
 		return "", nil
@@ -95,7 +95,7 @@ func (op *Op) choose(g *v1alpha1.MysqlFailoverGroup, left []string) (to string, 
 	}
 	switch {
 	case to != "":
-		// Looked at before anything is begun: with the replicas rotated and the role stuck, the work would be half done.
+		// Checked before anything begins: with the replicas rotated and the role stuck, the work would be half done.
 		return to, (&failover.Op{Request: op.Request, To: to}).Possible(g)
 	case op.To != "":
 		return "", cli.Refused("refused: the role cannot move to %s: it has to be another site than the active one, and a primary-candidate; the sites are %s", op.To, request.SiteNames(g))
@@ -103,7 +103,7 @@ func (op *Op) choose(g *v1alpha1.MysqlFailoverGroup, left []string) (to string, 
 	return "", cli.Refused("refused: there is no other primary-candidate that the role could move to\n  rotate the others: kubectl mfg rotate %s -n %s --all-replicas", op.Group, op.Namespace)
 }
 
-// restless says what keeps the rotation of a site from being asked for; empty if nothing does. The operator would refuse it.
+// restless says why the operator would refuse the rotation of a site now; empty if it would not.
 func restless(g *v1alpha1.MysqlFailoverGroup, site string) string {
 	if busy := request.Pending(g); busy != "" {
 		return busy

@@ -4,7 +4,7 @@ package rotate
 
 import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 
-// What the command says of itself, and how it is used.
+// The command's help, and its usage.
 const (
 	Help = `Give sites new master keys, of InnoDB and of the binary log. The operator rotates a site while it is a replica. It replaces the
 site's pod by one whose keyring can be written, rotates both keys without a transaction, puts the new keyring into escrow, and

@@ -10,14 +10,14 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
-// Failed is the report of a run that failed.
+// Failed returns the report of a failed run.
 func (op *Op) Failed(f cli.Failure) (any, cli.Output) {
 	rep := &Report{Report: *op.FailedReport(f), Steps: []rotationStep{}, Left: op.wanted}
 	rep.Kind, rep.Site = Kind, op.Site
 	return rep, op.Output
 }
 
-// OutcomeUnfinished is that of a run of which sites are left.
+// OutcomeUnfinished is the outcome of a run that left some sites.
 const OutcomeUnfinished = "Unfinished"
 
 // Kind is the kind of rotationReport.
@@ -28,14 +28,14 @@ type Report struct {
 	request.Report `json:",inline"`
 	// BeganAt is since when keys count as new; empty for a single site.
 	BeganAt string `json:"beganAt,omitempty"`
-	// Before are the sites that had their new keys when this run began to watch, Steps is what was done since.
+	// Before are the sites that already had their new keys when this run began to watch, Steps is what was done since.
 	Before []string       `json:"before,omitempty"`
 	Steps  []rotationStep `json:"steps"`
-	// Left are the sites that are still to be rotated; null if the group could not be read.
+	// Left are the sites that must still be rotated; null if the group could not be read.
 	Left []string `json:"left"`
 }
 
-// rotationStep is one thing that was done, or that was tried.
+// rotationStep is one thing that was done, or tried.
 type rotationStep struct {
 	Action           string `json:"action"`
 	Site             string `json:"site"`

@@ -23,11 +23,11 @@ type Op struct {
 	Restart     bool
 	Stop        bool
 
-	// wanted are the sites that a run which is refused leaves; nil until the group was read.
+	// wanted are the sites that a refused run leaves; nil until the group was read.
 	wanted []string
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Op) Validate() error {
 	chosen := 0
 	for _, is := range []bool{op.Site != "", op.AllReplicas, op.All, op.Stop} {
@@ -46,7 +46,7 @@ func (op *Op) Validate() error {
 	return op.Request.Validate()
 }
 
-// Run asks for what is wanted, and follows it.
+// Run asks for the rotation, and follows it.
 func (op *Op) Run(ctx context.Context, env cli.Environment, c request.Cluster) (int, error) {
 	view, err := op.Look(ctx, c)
 	if err != nil {
@@ -70,12 +70,12 @@ type rotation struct {
 	rep     *Report
 }
 
-// order is what is asked for of several sites.
+// order returns the order for several sites.
 func (op *Op) order() v1alpha1.CampaignOrder {
 	return v1alpha1.CampaignOrder{Replicas: op.AllReplicas, Restart: op.Restart, To: op.To}
 }
 
-// again is the command that asks for the same.
+// again returns the command that asks for the same.
 func (op *Op) again() string {
 	scope := "--all"
 	switch {
@@ -89,7 +89,7 @@ func (op *Op) again() string {
 	return fmt.Sprintf("kubectl mfg rotate %s -n %s %s", op.Group, op.Namespace, scope)
 }
 
-// stops is the command that ends the rotation of all sites.
+// stops returns the command that ends the rotation of all sites.
 func (op *Op) stops() string {
 	return fmt.Sprintf("kubectl mfg rotate %s -n %s --stop", op.Group, op.Namespace)
 }

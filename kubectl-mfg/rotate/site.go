@@ -14,7 +14,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
-// site rotates one replica, or waits for it where that was asked for already.
+// site rotates one replica, or waits for it if that is already requested.
 func (r *rotation) site(ctx context.Context, view request.Outlook) (int, error) {
 	op, g := r.op, view.Group
 	op.wanted = []string{op.Site}
@@ -96,7 +96,7 @@ func (r *rotation) rotate(ctx context.Context) error {
 	return err
 }
 
-// calm waits until the operator would not refuse the rotation.
+// calm waits until the operator would accept the rotation.
 func (r *rotation) calm(ctx context.Context) (*v1alpha1.MysqlFailoverGroup, error) {
 	tell, busy := r.teller(), ""
 	g, err := r.op.Follow(ctx, r.env, r.cluster, func(g *v1alpha1.MysqlFailoverGroup) bool {
@@ -116,7 +116,7 @@ func (r *rotation) calm(ctx context.Context) (*v1alpha1.MysqlFailoverGroup, erro
 	return nil, cli.Refused("given up: the rotation was not requested, and will not happen (%s)\n  see how it is: kubectl mfg status %s -n %s", why, r.op.Group, r.op.Namespace)
 }
 
-// followRotation waits until the order is off the group, which is when it is over.
+// followRotation waits until the order is gone from the group: then it is over.
 func (r *rotation) followRotation(ctx context.Context) (*v1alpha1.MysqlFailoverGroup, error) {
 	tell := r.teller()
 	tell("asked the operator")
@@ -150,7 +150,7 @@ func (r *rotation) settle(g *v1alpha1.MysqlFailoverGroup, step *rotationStep) er
 	return nil
 }
 
-// keyringWords say how far a rotation is.
+// keyringWords says how far a rotation is.
 func keyringWords(k v1alpha1.SiteKeyringStatus) string {
 	words := string(k.Phase)
 	if k.Rotated {
@@ -162,7 +162,7 @@ func keyringWords(k v1alpha1.SiteKeyringStatus) string {
 	return words
 }
 
-// teller tells what is new, with the time since it was made.
+// teller reports news, with the time since the teller was made.
 func (r *rotation) teller() func(string) {
 	began, said := r.env.Now(), ""
 	return func(words string) {

@@ -12,7 +12,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
-// stop takes the request for all sites off the group: the operator begins no further step.
+// stop removes the request for all sites from the group: the operator begins no further step.
 func (r *rotation) stop(ctx context.Context, view request.Outlook) (int, error) {
 	op, g := r.op, view.Group
 	stops := func(g *v1alpha1.MysqlFailoverGroup) error {

@@ -26,14 +26,14 @@ const (
 
 // sight is what a run that watches has seen so far.
 type sight struct {
-	// seen is true once the campaign was looked at; done are the sites that had their new keys.
+	// seen is true after the first look at the campaign; done are the sites that had their new keys.
 	seen bool
 	done map[string]bool
-	// active is the active site, moves how often the role had moved, planned the planned failover that was noted last.
+	// active is the active site, moves how often the role had moved, planned the last planned failover seen.
 	active  string
 	moves   int32
 	planned *v1alpha1.PlannedFailoverStatus
-	// since is when the step at hand began, place which one it is.
+	// since is when the present step began, place which one it is.
 	since time.Time
 	place string
 }
@@ -64,7 +64,7 @@ func (r *rotation) watch(ctx context.Context, before *v1alpha1.MysqlFailoverGrou
 	}
 }
 
-// look notes what was done since the last look, and is true if another step is at hand.
+// look notes what was done since the last look, and returns true if another step has begun.
 func (r *rotation) look(g *v1alpha1.MysqlFailoverGroup, c *v1alpha1.CampaignStatus, s *sight) bool {
 	if !s.seen {
 		s.seen, s.moves = true, c.Moves
@@ -100,7 +100,7 @@ func (r *rotation) look(g *v1alpha1.MysqlFailoverGroup, c *v1alpha1.CampaignStat
 	return moved
 }
 
-// progress is the step at hand, in words.
+// progress returns the present step, in words.
 func progress(g *v1alpha1.MysqlFailoverGroup, c *v1alpha1.CampaignStatus) string {
 	switch c.Step {
 	case v1alpha1.CampaignRotating:
@@ -112,7 +112,7 @@ func progress(g *v1alpha1.MysqlFailoverGroup, c *v1alpha1.CampaignStatus) string
 	return c.Words()
 }
 
-// closing says what came of it.
+// closing reports the outcome.
 func (r *rotation) closing(ctx context.Context, g *v1alpha1.MysqlFailoverGroup) (int, error) {
 	a, c := r.op.Answer(g, v1alpha1.RequestRotateKeyring), campaignOf(g)
 	ours := c != nil && c.Request == r.op.ID
@@ -137,7 +137,7 @@ func (r *rotation) closing(ctx context.Context, g *v1alpha1.MysqlFailoverGroup) 
 	return r.unfinished(ctx, cli.Refused("refused: %s", request.WithoutAnswer), "to ask again: "+r.op.again())
 }
 
-// closingWords are what is said when all is done.
+// closingWords says that all is done.
 func (r *rotation) closingWords(g *v1alpha1.MysqlFailoverGroup, a *v1alpha1.LastRequest) string {
 	text := a.Message
 	if len(r.rep.Steps) > 0 {
@@ -170,7 +170,7 @@ func summary(steps []rotationStep) string {
 	return strings.Join(words, ", ")
 }
 
-// unfinished says where it stands, what to do about a site that needs a person, and how to go on.
+// unfinished says how far it is, what to do about a site that needs a person, and how to continue.
 func (r *rotation) unfinished(ctx context.Context, err error, goOn string) (int, error) {
 	var own *cli.Error
 	code := cli.ExitError
@@ -185,7 +185,7 @@ func (r *rotation) unfinished(ctx context.Context, err error, goOn string) (int,
 	if f.Next != "" {
 		remedies = append(remedies, f.Next)
 	}
-	// The context may be over, and that must not keep a person from being told.
+	// The context may be over, but the person must still get the report.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), live.Timeout)
 	defer cancel()
 	text += "\n  done meanwhile: " + summary(r.rep.Steps)
@@ -199,7 +199,7 @@ func (r *rotation) unfinished(ctx context.Context, err error, goOn string) (int,
 		text += "; left: " + strings.Join(r.rep.Left, ", ")
 		for _, s := range g.Spec.Sites {
 			k := keyrings.SiteStatus(g, s.Name)
-			// Of several sites the operator goes on, and only what needs a person is told.
+			// With several sites the operator continues, and only what needs a person is reported.
 			if k.Phase != v1alpha1.KeyringSealed && slices.Contains(r.rep.Left, s.Name) && (r.op.Site != "" || k.Phase == v1alpha1.KeyringFailed) {
 				remedy := fmt.Sprintf("%s is half done, %s: %s", s.Name, keyrings.PhaseWords(k), keyrings.Repair(k, r.op.Group, r.op.Namespace))
 				text += "\n  " + remedy

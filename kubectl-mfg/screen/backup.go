@@ -13,9 +13,9 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
-// Can the data be brought back, and how old would it be?
+// Can the data be restored, and how old would it be?
 
-// Bar draws how much is done, in percent, so wide.
+// Bar draws how much is done, in percent, in the given width.
 func Bar(percent int32, width int) string {
 	percent = min(100, max(0, percent))
 	done := int(percent) * width / 100
@@ -75,7 +75,7 @@ func backupPhaseCell(b report.Backup) text {
 	return text{b.Phase, warn}
 }
 
-// percentWords are empty while nobody has said how far it is.
+// percentWords returns the percentage in words; empty while unknown.
 func percentWords(percent int32) string {
 	if percent <= 0 {
 		return ""
@@ -139,12 +139,12 @@ func Backup(r report.Backup, o Options) string {
 		if !is {
 			return b.String() + o.paragraph(text{"Hint", good}, r.Next)
 		}
-		b.WriteString(o.hint(report.Hint{Message: message, Command: "kubectl " + command})) // a command that is broken over lines cannot be copied
+		b.WriteString(o.hint(report.Hint{Message: message, Command: "kubectl " + command})) // a command broken over several lines cannot be copied
 	}
 	return b.String()
 }
 
-// tookWords are when the backup was completed, and how long it took.
+// tookWords says when the backup was completed, and how long it took.
 func (o Options) tookWords(r report.Backup) string {
 	switch {
 	case r.FinishedAt != nil && r.StartedAt != nil:
@@ -191,7 +191,7 @@ func atWords(t *time.Time) string {
 	return " at " + t.UTC().Format(time.RFC3339)
 }
 
-// backupSummary are the backups among the lines of a group, and a restore that is not over.
+// backupSummary draws the backups among the lines of a group, and a restore that is not over.
 func (o Options) backupSummary(b *report.Backups, r *report.Restore) string {
 	return o.restoring(r) + o.backedUp(b)
 }
@@ -231,7 +231,7 @@ func (o Options) backedUp(b *report.Backups) string {
 	return drawn
 }
 
-// restoring is a restore that is not over, or failed.
+// restoring draws a restore that is not over, or failed.
 func (o Options) restoring(r *report.Restore) string {
 	if r == nil || r.Over() {
 		return ""
@@ -259,7 +259,7 @@ func (o Options) restoring(r *report.Restore) string {
 	return o.paragraph(label, words)
 }
 
-// backupCell are the backups in a list: the age of the newest, and that of the proof.
+// backupCell draws the backups in a list: the age of the newest, and the age of the proof.
 func (o Options) backupCell(b *report.Backups) text {
 	if b == nil {
 		return text{s: none}
@@ -284,7 +284,7 @@ func (o Options) backupCell(b *report.Backups) text {
 	return cell
 }
 
-// explainedBackups are the backups and the restore in an explanation.
+// explainedBackups draws the backups and the restore in an explanation.
 func (o Options) explainedBackups(e report.Explained) string {
 	drawn := o.restoring(e.Restore)
 	if e.Backups == nil || !e.Backups.Bad() || e.Explanation == nil { // without an explanation it is among the problems

@@ -44,7 +44,7 @@ func CacheReport(r report.CacheReport, o Options) string {
 	return b.String()
 }
 
-// cacheSummary is the cache among the lines of a group.
+// cacheSummary draws the cache among the lines of a group.
 func (o Options) cacheSummary(r report.MysqlFailoverGroupReport) string {
 	if r.Cache == nil {
 		return ""
@@ -56,7 +56,7 @@ func (o Options) cacheSummary(r report.MysqlFailoverGroupReport) string {
 	return o.paragraph(text{s: "Cache"}, words+")") + o.cacheMaster(r.Cache, r.ActiveSite) + o.cacheChanging(r.Cache.Transition) + o.cachePast(r.Cache.LastPromotion)
 }
 
-// cacheMaster is where the sessions are.
+// cacheMaster draws where the sessions are.
 func (o Options) cacheMaster(c *report.Cache, active string) string {
 	switch {
 	case c.MasterSite == "":
@@ -67,7 +67,7 @@ func (o Options) cacheMaster(c *report.Cache, active string) string {
 	return o.paragraph(text{s: "Master"}, c.MasterSite)
 }
 
-// cacheChanging is a change of the master that is under way.
+// cacheChanging draws a change of the master that is under way.
 func (o Options) cacheChanging(t *report.CacheTransition) string {
 	if t == nil {
 		return ""
@@ -75,7 +75,7 @@ func (o Options) cacheChanging(t *report.CacheTransition) string {
 	return o.paragraph(text{"Moving", warn}, fmt.Sprintf("cache %s, %s; begun %s ago", arrow(t.From, t.To), report.CacheMoveWords(t.Kind), o.ago(t.StartedAt)))
 }
 
-// cachePast is the last change of the master.
+// cachePast draws the last change of the master.
 func (o Options) cachePast(p *report.CachePromotion) string {
 	if p == nil {
 		return ""
@@ -97,7 +97,7 @@ func (o Options) cachePast(p *report.CachePromotion) string {
 	return o.paragraph(label, words+sessions)
 }
 
-// cacheOutlook is what would become of the sessions.
+// cacheOutlook draws what would happen to the sessions.
 func (o Options) cacheOutlook(out *report.CacheOutlook) string {
 	if out == nil {
 		return ""
@@ -121,7 +121,7 @@ func (o Options) cacheNotReady(c *report.Cache) string {
 	return o.paragraph(text{"Problem", bad}, c.Message+" ["+string(c.Reason)+"]")
 }
 
-// explainedCache is the cache in an explanation: what becomes of the sessions, and why it is not ready.
+// explainedCache draws the cache in an explanation: what happens to the sessions, and why it is not ready.
 func (o Options) explainedCache(e report.Explained) string {
 	if e.Cache == nil {
 		return ""
@@ -137,7 +137,7 @@ func (o Options) explainedCache(e report.Explained) string {
 	return drawn
 }
 
-// cacheTable are the caches of a group, one row each.
+// cacheTable draws the caches of a group, one row each.
 func (o Options) cacheTable(c *report.Cache) string {
 	if c == nil {
 		return ""
@@ -215,7 +215,7 @@ func cacheMemoryCell(c *report.Cache, s report.CacheSite) text {
 	return cell
 }
 
-// cacheCell is the cache in a list: where its master is, and why it is not ready.
+// cacheCell draws the cache in a list: where its master is, and why it is not ready.
 func cacheCell(c *report.Cache) text {
 	if c == nil {
 		return text{s: none}
@@ -232,7 +232,7 @@ func cacheCell(c *report.Cache) text {
 	return cell
 }
 
-// historyCache is the last change of the cache's master, of which status keeps one.
+// historyCache draws the last change of the cache's master; status keeps only one.
 func (o Options) historyCache(p *report.CachePromotion) string {
 	if p == nil {
 		return ""

@@ -17,13 +17,13 @@ var makers = map[string]string{
 	"Operator": "the operator (spec.tls: {})", "Issuer": "cert-manager (spec.tls.issuerRef)", "Somebody": "you, or another program (spec.tls.secretName)",
 }
 
-// roles say it to people.
+// roles name the roles for people.
 var roles = map[string]text{
 	certificates.Signs: {"signs", good}, certificates.SignsNext: {"trusted, signs next", warn}, certificates.Former: {"trusted, signed before", warn},
 	certificates.Current: {"as in the Secret", good}, certificates.Other: {"another one", warn},
 }
 
-// Certificates draws the certificates of a group, and what was found.
+// Certificates draws the certificates of a group, and the findings.
 func Certificates(r certificates.Report, o Options) string {
 	var b strings.Builder
 	b.WriteString(o.paragraph(text{s: "Made by"}, makers[r.MadeBy]+"; servers and clients find them in Secret "+r.Secret))
@@ -85,7 +85,7 @@ func leftCell(c certificates.Certificate) text {
 	return cell
 }
 
-// escaped leaves out what a terminal would obey: names in certificates come from whoever made them.
+// escaped leaves out what a terminal would obey: the makers of certificates choose the names in them.
 func escaped(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
@@ -95,7 +95,7 @@ func escaped(s string) string {
 	}, s)
 }
 
-// certificate is until when a group's certificate is good.
+// certificate draws until when a group's certificate is valid.
 func (o Options) certificate(c report.Certificate) string {
 	label, words := text{s: "TLS"}, c.Words(o.Now)
 	if trouble, ended := c.Trouble(o.Now); trouble != "" {

@@ -71,7 +71,7 @@ func (o Options) explainedHeader(e report.Explained) string {
 		text{s: fmt.Sprintf("epoch %d", e.Epoch)}, answer, sourceText(e.Facts))
 }
 
-// unexplained is what is left without the operator.
+// unexplained draws what is known without the operator.
 func (o Options) unexplained(e report.Explained) string {
 	b := strings.Builder{}
 	b.WriteString(o.paragraph(text{"Facts", warn}, "the operator did not explain itself: "+e.Facts.Message))
@@ -94,8 +94,8 @@ func (o Options) unexplained(e report.Explained) string {
 	return b.String()
 }
 
-// noteworthy is false for a condition that is as it should be: what is merely remembered must not calm anybody. Ready and
-// Degraded only sum up.
+// noteworthy is false for a condition that is as it should be: a mere memory must not reassure anyone. Ready and Degraded
+// only sum up.
 func noteworthy(c report.Condition) bool {
 	switch c.Type {
 	case v1alpha1.ConditionReady, v1alpha1.ConditionDegraded:
@@ -113,7 +113,7 @@ var verdicts = map[wire.RuleVerdict]text{
 	wire.RuleFor: {"for", good}, wire.RuleAgainst: {"against", warn}, wire.RuleOpen: {"open", dim},
 }
 
-// rule takes one line, and more where they are needed; the mark shows the one that decides.
+// rule takes one line, or more if needed; the mark shows the one that decides.
 func (o Options) rule(r wire.ExplainedRule, decides bool, widest int) string {
 	mark := "  "
 	if decides {
@@ -178,8 +178,8 @@ func candidateColumns(all []wire.ExplainedCandidate) []column {
 	return []column{site, fit, has, apply, lag, priority, lost, planned}
 }
 
-// consequences are what would be lost, and what blocks. While the role moves nothing is asked that would be: what it loses
-// is told as far as the operator says it, and what it waits for stands above.
+// consequences draws what would be lost, and what blocks. While the role moves there is no "would": it shows the loss as
+// far as the operator tells it, and the lines above show what the move waits for.
 func (o Options) consequences(x *wire.Explanation) string {
 	loss, blocked := "no site is fit to take over", "nothing: the operator would fail over automatically"
 	if x.Topology == wire.TopologyTransition {

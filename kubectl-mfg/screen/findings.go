@@ -9,7 +9,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// Finding is one thing that was checked.
+// Finding is the result of one check.
 type Finding struct {
 	Level, Check, Message string
 	Remedies              []wire.Remedy
@@ -17,7 +17,7 @@ type Finding struct {
 
 var levels = map[string]Colour{"OK": good, "WARN": warn, "FAIL": bad, "UNKNOWN": dim}
 
-// Findings draws what was checked, and counts.
+// Findings draws the results, and counts them.
 func Findings(group, namespace string, all []Finding, o Options) string {
 	var b strings.Builder
 	widest, counted := 0, map[string]int{}
@@ -36,7 +36,7 @@ func Findings(group, namespace string, all []Finding, o Options) string {
 	return b.String()
 }
 
-// several is a number of things.
+// several returns a number with its noun.
 func several(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -59,7 +59,7 @@ func Group(r report.MysqlFailoverGroupReport, o Options) string {
 	return b.String()
 }
 
-// changing is a change of the active site that is under way; its time is that of the whole, not of its step.
+// changing draws a change of the active site that is under way; its time is the time of the whole, not of its step.
 func (o Options) changing(t *report.Transition) string {
 	if t == nil {
 		return ""
@@ -67,7 +67,7 @@ func (o Options) changing(t *report.Transition) string {
 	return o.paragraph(text{"Changing", warn}, fmt.Sprintf("%s %s, %s; begun %s ago: %s", lower(t.Kind), arrow(t.From, t.To), t.Step, o.ago(t.StartedAt), t.Reason))
 }
 
-// updating is what the operator makes of the pods and volumes: a site that is being replaced does not answer either.
+// updating draws the operator's work on pods and volumes: a site that is being replaced does not answer either.
 func (o Options) updating(r report.MysqlFailoverGroupReport) string {
 	for _, c := range r.Conditions {
 		if c.Type != v1alpha1.ConditionProgressing || c.Message == "" || told(r.Problems, c.Message) {
@@ -83,7 +83,7 @@ func (o Options) updating(r report.MysqlFailoverGroupReport) string {
 	return ""
 }
 
-// encryption is how far encryption at rest is.
+// encryption draws how far encryption at rest is.
 func (o Options) encryption(r report.MysqlFailoverGroupReport) string {
 	label, sealed := text{s: "Encrypted"}, 0
 	for _, s := range r.Sites {
@@ -105,7 +105,7 @@ func (o Options) encryption(r report.MysqlFailoverGroupReport) string {
 	return out
 }
 
-// outlook is a planned failover under way, copies under way, and what would happen if the active site were lost now.
+// outlook draws a planned failover under way, copies under way, and what would happen if the active site were lost now.
 func (o Options) outlook(r report.MysqlFailoverGroupReport) string {
 	var b strings.Builder
 	if p := r.Planned; p != nil && p.FinishedAt == nil {
@@ -151,7 +151,7 @@ func (o Options) header(r report.MysqlFailoverGroupReport) string {
 	return o.flow(labelWidth, append(pieces, sourceText(r.Facts))...)
 }
 
-// sourceText says how much the rest may be trusted.
+// sourceText says how far to trust the rest.
 func sourceText(f report.Facts) text {
 	if f.Source == report.LastKnown {
 		return text{"last known", warn}
@@ -159,7 +159,7 @@ func sourceText(f report.Facts) text {
 	return text{"live", good}
 }
 
-// orLastKnown is words for facts that are not live, and nothing for those that are.
+// orLastKnown returns words for facts that are not live, and nothing for those that are.
 func orLastKnown(f report.Facts, words string) string {
 	if f.Source == report.LastKnown {
 		return words
@@ -203,7 +203,7 @@ func (o Options) failover(r report.MysqlFailoverGroupReport) string {
 		return "no failover yet"
 	}
 	ago := ""
-	if r.ActiveSiteSince == nil || f.To != r.ActiveSite { // else the line says it already
+	if r.ActiveSiteSince == nil || f.To != r.ActiveSite { // else the line already says it
 		ago = o.ago(f.OpenedAt) + " ago, "
 	}
 	if f.Reverted {
@@ -213,7 +213,7 @@ func (o Options) failover(r report.MysqlFailoverGroupReport) string {
 		lower(f.Kind), arrow(f.From, f.To), ago, millis(f.DurationMillis), lost(f))
 }
 
-// revertedWords say of a planned failover where it was to go, as far as that is known, and that it did not.
+// revertedWords says where a planned failover should have gone, if known, and that it did not.
 func revertedWords(stayed, intended string) string {
 	if intended == "" {
 		return "planned, reverted: " + stayed + " stayed active"

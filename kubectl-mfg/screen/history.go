@@ -11,7 +11,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
-// shownSet is how much of a GTID set is shown where not all is asked for.
+// shownSet is how much of a GTID set is shown unless all is requested.
 const shownSet = 60
 
 // History draws the changes of the active site: a table, then each with its timeline and what was lost.
@@ -73,7 +73,7 @@ func lostCell(c report.Change) text {
 	return text{"not known yet", warn}
 }
 
-// change is one change in full.
+// change draws one change in full.
 func (o Options) change(c report.Change) string {
 	var b strings.Builder
 	what := lower(string(c.Kind)) + " " + arrow(c.From, c.To)

@@ -13,7 +13,7 @@ var keyringStates = map[keyrings.State]Colour{
 	keyrings.Current: good, keyrings.Missing: bad, keyrings.Kept: dim, keyrings.Newer: warn, keyrings.Deleting: dim,
 }
 
-// Keyrings draws what is in escrow, one line for each version, and what was found if it was verified.
+// Keyrings draws what is in escrow, one line for each version, and the findings if it was verified.
 func Keyrings(r keyrings.Report, o Options) string {
 	var b strings.Builder
 	b.WriteString(o.table(o.keyringColumns(r)))
@@ -83,7 +83,7 @@ func phaseCell(s keyrings.Site) text {
 	return text{orNone(s.Phase), warn}
 }
 
-// digest is short where it is only to be compared by eye.
+// digest shortens a digest that people only compare by eye.
 func (o Options) digest(s string) string {
 	const enough = len("sha256:") + 12
 	if !o.Wide && len(s) > enough {

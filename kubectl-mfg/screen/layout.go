@@ -32,7 +32,7 @@ type text struct {
 // width is how many columns a text takes as paint writes it.
 func width(s string) int { return utf8.RuneCountInString(escape.Line(s)) }
 
-// paint never breaks a line and leaves nothing in the text that steers a terminal: most of them come from the cluster.
+// paint never breaks a line and leaves nothing in the text that steers a terminal: most texts come from the cluster.
 func (o Options) paint(t text) string {
 	s := escape.Line(t.s)
 	if !o.Color || t.colour == plain || s == "" {
@@ -41,7 +41,7 @@ func (o Options) paint(t text) string {
 	return string(t.colour) + s + reset
 }
 
-// flow puts pieces on a line, two blanks apart, and goes on indented on the next line where they do not fit.
+// flow puts pieces on a line, two blanks apart, and continues indented on the next line if they do not fit.
 func (o Options) flow(indent int, pieces ...text) string {
 	var b strings.Builder
 	used := 0
@@ -84,11 +84,11 @@ func (o Options) paragraph(label text, words string) string {
 	return b.String() + "\n"
 }
 
-// column is one column of a table. Where a table is too wide, columns are dropped, the greatest number first; those
-// with 0 always stay.
+// column is one column of a table. If a table is too wide, columns are dropped, the greatest number first; those with 0
+// always stay.
 type column struct {
 	title string
-	// short replaces the title where the table would be too wide with it.
+	// short replaces the title if the table would be too wide with it.
 	short string
 	drop  int
 	cells []text
@@ -140,7 +140,7 @@ func (o Options) narrow(columns []column) []column {
 			}
 		}
 	}
-	for !o.Wide && tooWide() { // who asks for all columns gets them
+	for !o.Wide && tooWide() { // a user who asks for all columns gets them
 		last := -1
 		for i, c := range columns {
 			if c.drop > 0 && (last < 0 || c.drop > columns[last].drop) {
@@ -148,7 +148,7 @@ func (o Options) narrow(columns []column) []column {
 			}
 		}
 		if last < 0 {
-			break // what is left is what a person needs; it may wrap
+			break // the rest is what a person needs; it may wrap
 		}
 		columns = append(columns[:last:last], columns[last+1:]...)
 	}

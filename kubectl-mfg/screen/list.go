@@ -10,7 +10,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
-// List draws several groups, one line each. Those with two writers come first, wherever their name would put them.
+// List draws several groups, one line each. Those with two writers come first, whatever their name.
 func List(reports []report.MysqlFailoverGroupReport, o Options) string {
 	namespace := column{title: "NAMESPACE"}
 	name := column{title: "NAME"}
@@ -59,7 +59,7 @@ func List(reports []report.MysqlFailoverGroupReport, o Options) string {
 	if o.Wide && backups {
 		columns = append(columns, backup)
 	}
-	if remembered { // what is merely remembered is never shown without being marked so
+	if remembered { // remembered facts are always marked as such
 		facts.drop = 0
 	}
 	if o.Wide || remembered {
@@ -83,7 +83,7 @@ func splitBrainFirst(reports []report.MysqlFailoverGroupReport) []report.MysqlFa
 	return sorted
 }
 
-// sitesCell is how many sites do what they are for.
+// sitesCell draws how many sites do their work.
 func sitesCell(r report.MysqlFailoverGroupReport) text {
 	fit := 0
 	for _, s := range r.Sites {
@@ -98,7 +98,7 @@ func sitesCell(r report.MysqlFailoverGroupReport) text {
 	return cell
 }
 
-// greatestLag is nil where no replica's lag is known.
+// greatestLag returns nil if no replica's lag is known.
 func greatestLag(sites []report.Site) *float64 {
 	var greatest *float64
 	for _, s := range sites {

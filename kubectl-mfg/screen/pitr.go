@@ -14,9 +14,9 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
-// From when to when can the group be brought back, and what happened then?
+// From when to when can the group be restored, and what happened then?
 
-// instant is a point in time as a restore takes it.
+// instant returns a point in time as a restore accepts it.
 func instant(t time.Time) string {
 	if t.IsZero() {
 		return none
@@ -189,7 +189,7 @@ func doesWords(t wire.ArchivedTransaction) string {
 	return cmp.Or(strings.Join(all, "; "), "nothing that is a row or a definition")
 }
 
-// FoundTable draws transactions one a line.
+// FoundTable draws transactions, one per line.
 func FoundTable(items []wire.ArchivedTransaction, o Options) string {
 	id, at, epoch, site := column{title: "GTID"}, column{title: "COMMITTED"}, column{title: "EPOCH"}, column{title: "SITE", drop: 2}
 	size, does := column{title: "SIZE", drop: 1}, column{title: "DOES"}

@@ -16,7 +16,7 @@ import (
 const (
 	pictureLeast = 24
 	pictureMost  = 120
-	pictureWidth = 100 // where the terminal has none
+	pictureWidth = 100 // without a terminal
 )
 
 // Signs of the picture.
@@ -89,7 +89,7 @@ func (o Options) picture(r *report.Timeline) string {
 	return b.String()
 }
 
-// spanOf is from the oldest backup or commit to the latest point.
+// spanOf returns the time from the oldest backup or commit to the latest point.
 func spanOf(r *report.Timeline) (from, to time.Time) {
 	take := func(t time.Time) {
 		switch {
@@ -158,7 +158,7 @@ func siteLane(s scale, a wire.ArchiveTimeline, site string) lane {
 	return l
 }
 
-// spanOfEpoch is from when to when the site of an epoch was open, as far as it is known.
+// spanOfEpoch returns from when to when the site of an epoch was open, as far as known.
 func spanOfEpoch(a wire.ArchiveTimeline, i int) (from, to time.Time) {
 	e := a.Epochs[i]
 	from, to = known(e.PromotedAt, e.First), e.SeenAt
@@ -171,7 +171,7 @@ func spanOfEpoch(a wire.ArchiveTimeline, i int) (from, to time.Time) {
 	return from, to
 }
 
-// known is the first of two times that is known.
+// known returns the first of two times that is known.
 func known(t, other time.Time) time.Time {
 	if t.IsZero() {
 		return other
@@ -189,7 +189,7 @@ func failoverLane(s scale, a wire.ArchiveTimeline) lane {
 		if e.Kind == "Planned" {
 			sign = signPlanned
 		}
-		if at := s.at(e.PromotedAt); l[at] != signFailover { // several in one place: the worst is shown
+		if at := s.at(e.PromotedAt); l[at] != signFailover { // if several share a place, it shows the worst
 			l[at] = sign
 		}
 	}

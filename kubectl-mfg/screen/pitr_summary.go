@@ -8,7 +8,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
-// recoverable is the archive among the lines of a group: from when to when any moment can be brought back.
+// recoverable draws the archive among the lines of a group: from when to when any moment can be restored.
 func (o Options) recoverable(p *report.PITR) string {
 	if p == nil {
 		return ""
@@ -38,7 +38,7 @@ func (o Options) recoverable(p *report.PITR) string {
 	return drawn
 }
 
-// gapWords name the newest gap, and count all.
+// gapWords names the newest gap, and counts all.
 func gapWords(p *report.PITR) string {
 	words := fmt.Sprintf("%d gaps", p.GapCount)
 	if p.GapCount == 1 {
@@ -58,7 +58,7 @@ func gapWords(p *report.PITR) string {
 	return words
 }
 
-// explainedPITR is the archive in an explanation, if something is wrong with it.
+// explainedPITR draws the archive in an explanation, if something is wrong with it.
 func (o Options) explainedPITR(e report.Explained) string {
 	if e.PITR == nil || !e.PITR.Bad() || e.Explanation == nil { // without an explanation it is among the problems
 		return ""

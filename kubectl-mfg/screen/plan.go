@@ -4,13 +4,13 @@ package screen
 
 import "strings"
 
-// Line is a label and what it says.
+// Line is a label and its text.
 type Line struct {
 	Label string `json:"label"`
 	Text  string `json:"text"`
 }
 
-// Plan draws what is about to happen.
+// Plan draws what will happen.
 func Plan(title string, lines []Line, o Options) string {
 	var b strings.Builder
 	b.WriteString(o.paint(text{title, bold}) + "\n\n")

@@ -12,7 +12,7 @@ import (
 
 // What is wrong, and what to do next?
 
-// remarks are problems, notes and hints.
+// remarks draws problems, notes and hints.
 func (o Options) remarks(r report.MysqlFailoverGroupReport) string {
 	var b strings.Builder
 	b.WriteString(o.problems(r.Problems, r.Transition))
@@ -44,12 +44,12 @@ func (o Options) problems(all []report.Problem, t *report.Transition) string {
 	return b.String()
 }
 
-// told is true if a problem says a message already.
+// told is true if a problem already says a message.
 func told(problems []report.Problem, message string) bool {
 	return slices.ContainsFunc(problems, func(p report.Problem) bool { return p.Message == message })
 }
 
-// hint never breaks a command: it is there to be copied.
+// hint never breaks a command: people copy it.
 func (o Options) hint(h report.Hint) string {
 	message := o.paragraph(text{"Hint", good}, h.Message+":")
 	if o.Width == 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// remedies are what a person can do, under what they are about. On a terminal each command gets a line of its own, whole and with
-// nothing behind it, since it is there to be copied: with the words after it a shell would refuse it, or run what stands beside it too.
+// remedies draws what a person can do, below what it is about. On a terminal each command has a line of its own, whole and with nothing
+// after it, since people copy it: with words after it a shell would refuse it, or run those too.
 func (o Options) remedies(indent int, all []wire.Remedy) string {
 	if len(all) == 0 {
 		return ""

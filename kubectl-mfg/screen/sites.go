@@ -110,7 +110,7 @@ func keyringCell(k *report.Keyring) text {
 	return text{words, warn}
 }
 
-// Of how many percent on a volume is filling up, and nearly full: a MySQL without room stops.
+// From how many percent on a volume counts as filling up, and as nearly full: a MySQL without room stops.
 const (
 	diskFilling = 80
 	diskFull    = 90
@@ -130,7 +130,7 @@ func diskCell(use *wire.VolumeUse) text {
 	return cell
 }
 
-// replicaCell shows a number that has no meaning for the active site, nor for one whose data is about to be replaced.
+// replicaCell draws a number that has no meaning for the active site, nor for one whose data will soon be replaced.
 func replicaCell(s report.Site, value string) text {
 	if s.Active || s.State == string(v1alpha1.SitePending) || s.State == string(v1alpha1.SiteCloning) {
 		return text{s: none}

@@ -21,7 +21,7 @@ func Tree(all []report.MysqlFailoverGroupReport, o Options) string {
 		drawn := map[string]bool{}
 		b.WriteString(o.branches(r, "", "", drawn))
 		for _, s := range r.Sites {
-			if !drawn[s.Name] { // it follows one that follows it
+			if !drawn[s.Name] { // two sites follow each other
 				b.WriteString(o.branches(r, sourceOf(r, s), "", drawn))
 			}
 		}
@@ -30,8 +30,8 @@ func Tree(all []report.MysqlFailoverGroupReport, o Options) string {
 	return b.String()
 }
 
-// branches draws the sites that follow a site; those that follow nobody known are the roots. A site is drawn once, also
-// where two follow each other.
+// branches draws the sites that follow a site; the roots follow no known site. Each site is drawn once, even if two
+// follow each other.
 func (o Options) branches(r report.MysqlFailoverGroupReport, source, indent string, drawn map[string]bool) string {
 	var below []report.Site
 	for _, s := range r.Sites {
@@ -63,7 +63,7 @@ func (o Options) branches(r report.MysqlFailoverGroupReport, source, indent stri
 	return b.String()
 }
 
-// sourceOf is the site that another one follows, if it is one of the group and not itself.
+// sourceOf returns the site that another one follows, if that is another site of the group.
 func sourceOf(r report.MysqlFailoverGroupReport, s report.Site) string {
 	if s.Active {
 		return ""

@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// How times and numbers are said.
+// How times and numbers read.
 
 const (
 	none    = "-"
 	unknown = "?"
 )
 
-// ago is the age of a time in at most two units. A clock that runs behind the cluster's shows 0s, not a negative age.
+// ago returns the age of a time in at most two units. A clock that runs behind the cluster's shows 0s, not a negative age.
 func (o Options) ago(t time.Time) string { return duration.HumanDuration(max(0, o.Now.Sub(t))) }
 
 func arrow(from, to string) string {

@@ -4,7 +4,7 @@ package upgrade
 
 import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 
-// What the commands say of themselves, and how they are used.
+// The commands' help, and their usage.
 const (
 	Help = `Show which groups wait for the pods of a new version of the operator, and hold them back. A new operator takes over the decisions
 about failovers at once, but replaces the pods of one group at a time. Each group must be healthy for a while before the next begins.

@@ -23,25 +23,25 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
-// HoldCluster is what holding up asks of the cluster.
+// HoldCluster is what a hold needs of the cluster.
 type HoldCluster interface {
 	request.Cluster
 	Kube() kubernetes.Interface
 }
 
-// Hold is `kubectl mfg upgrade pause` and `resume`: of all groups, or with Group of one.
+// Hold is `kubectl mfg upgrade pause` and `resume`: for all groups, or with Group for one.
 type Hold struct {
 	request.Request
-	// Resume ends it.
+	// Resume ends the hold.
 	Resume bool
 	// Why is written beside a pin; empty says when it was set.
 	Why string
 }
 
-// longestWhy bounds what is written into an annotation.
+// longestWhy bounds the text of an annotation.
 const longestWhy = 200
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Hold) Validate() error {
 	switch {
 	case op.Why != "" && op.Group == "":
@@ -52,7 +52,7 @@ func (op *Hold) Validate() error {
 	return op.Request.Validate()
 }
 
-// Run shows the plan, asks, and does it. There is nothing to wait for: no turn begins on the strength of a Lease that was read before.
+// Run shows the plan, asks, and does it. There is nothing to wait for: no turn begins by a Lease that was read earlier.
 func (op *Hold) Run(ctx context.Context, env cli.Environment, c HoldCluster) (int, error) {
 	if op.Group != "" {
 		return op.pin(ctx, env, c)
@@ -90,7 +90,7 @@ func (op *Hold) Run(ctx context.Context, env cli.Environment, c HoldCluster) (in
 	return op.Finish(env, rep)
 }
 
-// clock is the time of the API server, or of this machine.
+// clock returns the time of the API server, or of this machine.
 func clock(ctx context.Context, env cli.Environment, c HoldCluster) string {
 	now := env.Now()
 	if at, _, err := c.Clock(ctx); err == nil {
@@ -113,7 +113,7 @@ func (op *Hold) title(what string) string {
 	return "Pause " + what
 }
 
-// held says how things are.
+// held says what is held, and why.
 func held(paused, stopped string) string {
 	switch {
 	case paused != "":
@@ -145,7 +145,7 @@ func (op *Hold) planForAll(lease *coordinationv1.Lease) []screen.Line {
 	return append(lines, screen.Line{Label: "Undo", Text: "kubectl mfg upgrade pause"})
 }
 
-// annotate changes the Lease as it was read. A Lease that stopped for another reason meanwhile is not the one that was agreed on.
+// annotate changes the Lease as it was read. A Lease that stopped for another reason meanwhile is not what the user agreed to.
 func (op *Hold) annotate(ctx context.Context, env cli.Environment, c HoldCluster, lease *coordinationv1.Lease, change map[string]string) error {
 	if op.DryRun == request.DryRunClient {
 		return nil
@@ -179,7 +179,7 @@ func (op *Hold) annotate(ctx context.Context, env cli.Environment, c HoldCluster
 	}
 }
 
-// patchOf changes annotations of the version that was read; an empty value takes one off.
+// patchOf returns a patch of annotations of the version that was read; an empty value removes one.
 func patchOf(lease *coordinationv1.Lease, change map[string]string) ([]byte, error) {
 	annotations := map[string]any{}
 	for key, value := range change {
@@ -195,7 +195,7 @@ func patchOf(lease *coordinationv1.Lease, change map[string]string) ([]byte, err
 	return body, nil
 }
 
-// pin keeps the pods of one group as they are, or lets them go again.
+// pin keeps the pods of one group as they are, or ends that.
 func (op *Hold) pin(ctx context.Context, env cli.Environment, c HoldCluster) (int, error) {
 	g, err := c.Group(ctx, op.Namespace, op.Group)
 	if err != nil {

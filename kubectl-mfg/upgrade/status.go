@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package upgrade shows how far groups are with the pods of another version of the operator, and holds that up: of one group by a pin, of all
+// Package upgrade shows how far groups are with the pods of another version of the operator, and stops that: for one group by a pin, for all
 // by the Lease of the turn. See docs/upgrades.md.
 package upgrade
 
@@ -22,7 +22,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
-// Cluster is what a look at the upgrade asks of the cluster.
+// Cluster is what a look at the upgrade needs of the cluster.
 type Cluster interface {
 	Group(ctx context.Context, namespace, name string) (*v1alpha1.MysqlFailoverGroup, error)
 	// Groups lists a namespace, or all namespaces for "".
@@ -32,14 +32,14 @@ type Cluster interface {
 
 // Status is `kubectl mfg upgrade status`.
 type Status struct {
-	// Namespace and Group are one group; without Group all of all namespaces are shown, or those of Namespace where only these may be seen.
+	// Namespace and Group name one group; without Group it shows all groups of all namespaces, or those of Namespace if the user may see only these.
 	Namespace, Group  string
 	OperatorNamespace string
 	Color             string
 	Output            cli.Output
 }
 
-// Validate looks at the command line alone.
+// Validate checks only the command line.
 func (op *Status) Validate() error {
 	switch {
 	case !slices.Contains(cli.Colors, op.Color):
@@ -74,7 +74,7 @@ func (op *Status) Run(ctx context.Context, env cli.Environment, c Cluster) (int,
 	return code, nil
 }
 
-// groups are those that were asked for, as far as they may be seen.
+// groups returns the requested groups, as far as the user may see them.
 func (op *Status) groups(ctx context.Context, c Cluster) (groups []v1alpha1.MysqlFailoverGroup, note string, err error) {
 	if op.Group != "" {
 		g, err := c.Group(ctx, op.Namespace, op.Group)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package archiving is the shell around operator/pitr: it asks the archivers of the active sites how they do, writes that down, and has the
-// sites keep binary logs that the archive does not have yet; and it answers the archivers. It runs beside the poll loops, and nothing that a
-// failover does waits for anything here. It talks to no storage: what is in the archive it knows by word of the archivers.
+// Package archiving is the shell around operator/pitr: it asks the archivers of the active sites for their state, records it, and makes the
+// sites keep binary logs that the archive does not have yet; and it answers the archivers. It runs beside the poll loops, and no step of a
+// failover waits for anything here. It talks to no storage: it knows of the archive only what the archivers say.
 package archiving
 
 import (
@@ -43,7 +43,7 @@ type Keys interface {
 	Read(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (signing.Key, error)
 }
 
-// Options is what Archiving is made of.
+// Options is what New makes Archiving from.
 type Options struct {
 	// Client reads from the cache and writes.
 	Client   client.Client
@@ -59,7 +59,7 @@ type Options struct {
 	Ask func(ctx context.Context, addr string) (wire.ArchiverStatus, error)
 	// Dial opens a connection to a MySQL; nil means MySQL itself.
 	Dial func(mysql.Target) (Server, error)
-	// Now is the clock; nil means that of the machine.
+	// Now is the clock; nil means the machine's.
 	Now func() time.Time
 }
 
@@ -75,9 +75,9 @@ type Archiving struct {
 const (
 	// every is how often each group is looked at.
 	every = 10 * time.Second
-	// atOnce is how many groups are looked at at a time: an answer that does not come holds up one of them.
+	// atOnce is how many looks run at a time: a missing answer holds up one of them.
 	atOnce = 32
-	// askTimeout bounds one question to a sidecar, lookTimeout the whole look at a group, with what is said to its servers.
+	// askTimeout bounds one question to a sidecar, lookTimeout the whole look at a group, with the calls to its servers.
 	askTimeout  = 2 * time.Second
 	lookTimeout = 20 * time.Second
 )
@@ -108,7 +108,7 @@ func indexedGroup(obj client.Object) []string {
 	return nil
 }
 
-// Index tells the cache by what backups are found.
+// Index tells the cache how to find backups.
 func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &v1alpha1.MysqlBackup{}, indexGroup, indexedGroup); err != nil {
 		return fmt.Errorf("index backups for archives: %w", err)
@@ -116,7 +116,7 @@ func Index(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// NeedLeaderElection says that only who leads looks and writes.
+// NeedLeaderElection says that only the leader looks and writes.
 func (a *Archiving) NeedLeaderElection() bool { return true }
 
 // Start looks at all groups, again and again, until ctx ends.
@@ -137,7 +137,7 @@ func (a *Archiving) Start(ctx context.Context) error {
 func (a *Archiving) round(ctx context.Context) {
 	var groups v1alpha1.MysqlFailoverGroupList
 	if err := a.Client.List(ctx, &groups, client.UnsafeDisableDeepCopy); err != nil {
-		return // from memory: it fails only when everything ends
+		return // from memory: it fails only at shutdown
 	}
 	slots := make(chan struct{}, atOnce)
 	var running sync.WaitGroup
@@ -160,14 +160,14 @@ func (a *Archiving) round(ctx context.Context) {
 	running.Wait()
 }
 
-// concerns is true for a group that has an archive, or of which status still tells one.
+// concerns is true for a group that has an archive, or whose status still shows one.
 func concerns(g *v1alpha1.MysqlFailoverGroup) bool { return enabled(g) || tells(g) }
 
 func enabled(g *v1alpha1.MysqlFailoverGroup) bool {
 	return g.Spec.Backup != nil && g.Spec.Backup.PITR != nil && g.Spec.Backup.PITR.Enabled && g.DeletionTimestamp == nil
 }
 
-// mine is true if this release operates the group. One that nobody has claimed yet is left alone.
+// mine is true if this release operates the group. It leaves alone a group that no release has claimed yet.
 func (a *Archiving) mine(group *v1alpha1.MysqlFailoverGroup) bool {
 	lease := ""
 	if group.Status.Claim != nil {
@@ -176,17 +176,17 @@ func (a *Archiving) mine(group *v1alpha1.MysqlFailoverGroup) bool {
 	return lease == a.Lease
 }
 
-// memory is what is remembered of a group from one look to the next. Forgetting it tells trouble later, and nothing else.
+// memory is what Archiving remembers of a group from one look to the next. Forgetting it only delays reports of trouble.
 type memory struct {
-	// heardAt is what the archiver's status was last dated, by its own clock, and heardSince when that was first seen here.
+	// heardAt is the date of the archiver's last status, by its own clock, and heardSince when that was first seen here.
 	heardAt, heardSince time.Time
 	// quietSince and troubledSince are as in pitr.Look; zero while all is well.
 	quietSince, troubledSince time.Time
 	// open is the log that the active site writes, as its archiver says.
 	open openLog
-	// counted are the counters that were added to the metrics last, and of which process they are.
+	// counted are the counters that were last added to the metrics, and the process that they are from.
 	counted counters
-	// written is when status was written last.
+	// written is when status was last written.
 	written time.Time
 	// purges are the sites that are known to purge by age, released those whose room for logs was used up.
 	purges, released map[string]bool

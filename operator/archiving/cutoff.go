@@ -15,12 +15,12 @@ import (
 	"github.com/mysql-mfg/mfg/operator/signing"
 )
 
-// Cutoff answers GET /pitr-cutoff. Anybody may ask: what is read comes from memory, but for the key that signs, which is read once in a
-// while. The answer about a group that archives nothing is not signed, and nobody acts upon it.
+// Cutoff answers GET /pitr-cutoff. Anyone may ask: the answer comes from memory, but for the signing key, which is read once in a
+// while. The answer about a group that archives nothing is not signed, and no archiver acts on it.
 func (a *Archiving) Cutoff(ctx context.Context, namespace, group string) (wire.CutoffAnswer, error) {
 	g := &v1alpha1.MysqlFailoverGroup{}
 	if err := a.Client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: group}, g); err != nil {
-		// From memory: there is none, or this release does not look after the namespace. Whoever asks chooses the names, so nothing is logged.
+		// From memory: there is none, or this release does not look after the namespace. The client chooses the names, so nothing is logged.
 		return wire.CutoffAnswer{}, wire.ErrUnknownGroup
 	}
 	if !a.mine(g) {
@@ -50,15 +50,15 @@ func (a *Archiving) Cutoff(ctx context.Context, namespace, group string) (wire.C
 }
 
 const (
-	// keyAge is how long a key that was read is used; one that replaces another leads back to it by its chain. keyRetry is how long it is
-	// not asked for again after it could not be read.
+	// keyAge is how long a key is used after it was read; a newer key leads back to it by its chain. keyRetry is the pause before the
+	// next try after a key could not be read.
 	keyAge   = time.Minute
 	keyRetry = 5 * time.Second
-	// keysMost bounds how many are remembered.
+	// keysMost bounds how many keys are remembered.
 	keysMost = 4096
 )
 
-// keyCache keeps strangers from having the API server asked for every question of theirs.
+// keyCache keeps strangers from causing a request to the API server with each of theirs.
 type keyCache struct {
 	mu    sync.Mutex
 	known map[types.UID]cachedKey
@@ -85,7 +85,7 @@ func (c *keyCache) of(ctx context.Context, keys Keys, group *v1alpha1.MysqlFailo
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.known == nil || len(c.known) >= keysMost {
-		c.known = map[types.UID]cachedKey{} // those that are asked for come back
+		c.known = map[types.UID]cachedKey{} // those in use come back
 	}
 	c.known[group.UID] = entry
 	return key, err

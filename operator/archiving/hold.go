@@ -15,15 +15,15 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
-// autoPurge is the setting of MySQL by which logs are purged once they are old.
+// autoPurge is the MySQL setting that purges old logs.
 const autoPurge = "binlog_expire_logs_auto_purge"
 
-// defaultVolume is how large a site's volume is if the specification does not say it.
+// defaultVolume is the size of a site's volume if the specification sets none.
 var defaultVolume = resource.MustParse("10Gi")
 
-// hold has the sites keep binary logs while the archive is far behind, and purge them again once it has caught up, or once there is no
-// room. It looks at a site only while the archive is behind, and until it is known to purge: mysqld begins with purging, so that an operator
-// that is away for long fills no volume of a server that starts again.
+// hold makes the sites keep binary logs while the archive is far behind, and purge them again once it has caught up, or once there is no
+// room. It looks at a site only while the archive is behind, and until the site is known to purge. mysqld starts with purging on, so that a
+// long absence of the operator fills no volume of a server that starts again.
 func (a *Archiving) hold(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, l pitr.Look, s pitr.State) (holding, full bool) {
 	if purgesByHand(group) || !l.Image {
 		return false, false
@@ -52,8 +52,8 @@ func (a *Archiving) hold(ctx context.Context, group *v1alpha1.MysqlFailoverGroup
 	return holding, full
 }
 
-// letGo has the sites purge again that were kept from it for an archive which the group has no more: nobody looks at them after that, and their logs would
-// fill the volumes. It is false while a site could not be told. One that is down purges when it starts.
+// letGo makes the sites purge again that kept logs for an archive which the group no longer has: after that hold does not look at them, and their logs
+// would fill the volumes. It returns false while it could not reach a site. A site that is down purges when it starts.
 func (a *Archiving) letGo(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (done bool) {
 	st := group.Status.Backup
 	if st == nil || st.PITR == nil || !st.PITR.Holding || group.DeletionTimestamp != nil || purgesByHand(group) {
@@ -115,7 +115,7 @@ func (a *Archiving) open(ctx context.Context, group *v1alpha1.MysqlFailoverGroup
 	return a.Dial(target)
 }
 
-// purgesByHand is true if the specification says itself whether logs are purged by age: then nobody else does.
+// purgesByHand is true if the specification sets whether logs are purged by age: then the operator does not.
 func purgesByHand(group *v1alpha1.MysqlFailoverGroup) bool {
 	for key := range group.Spec.MysqlConf {
 		name := strings.ReplaceAll(strings.ToLower(key), "-", "_")

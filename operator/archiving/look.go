@@ -19,14 +19,14 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
-// look gathers, decides, persists and says it, for one group.
+// look gathers, decides, persists and reports, for one group.
 func (a *Archiving) look(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) error {
 	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
 	m := a.of(key)
 	if !enabled(group) {
 		a.hide(key, m)
 		if !a.letGo(ctx, group) {
-			return nil // status tells it until it is done
+			return nil // status shows the archive until that is done
 		}
 		_, err := a.write(ctx, group, nil)
 		return err
@@ -36,7 +36,7 @@ func (a *Archiving) look(ctx context.Context, group *v1alpha1.MysqlFailoverGroup
 		return err
 	}
 	state := pitr.Decide(l)
-	// The sites are looked at once it is known how far the archive is, and what came of that is told with it.
+	// It looks at the sites once it knows how far the archive is, and reports both together.
 	if l.Holding, l.Full = a.hold(ctx, group, l, state); l.Holding || l.Full {
 		state = pitr.Decide(l)
 	}
@@ -54,7 +54,7 @@ func (a *Archiving) look(ctx context.Context, group *v1alpha1.MysqlFailoverGroup
 	return nil
 }
 
-// gather finds out what the decision stands on. Whatever does not answer is part of it, and no error.
+// gather finds out the input of the decision. A missing answer is part of it, and no error.
 func (a *Archiving) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, m *memory) (pitr.Look, error) {
 	l := pitr.Look{Now: a.Now(), Group: group, Interval: render.ArchiveInterval(group.Spec.Backup.PITR), Image: a.Install.BackupImage != "", Place: placeOf(group)}
 	all, err := a.backups(ctx, group)
@@ -80,7 +80,7 @@ func (a *Archiving) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 	return l, nil
 }
 
-// since is from when on something is so; zero while it is not.
+// since returns since when something is true; zero while it is not.
 func since(before time.Time, is bool, now time.Time) time.Time {
 	switch {
 	case !is:
@@ -91,7 +91,7 @@ func since(before time.Time, is bool, now time.Time) time.Time {
 	return before
 }
 
-// backups are all MysqlBackups of a group. They are the cache's own, and must not be changed.
+// backups returns all MysqlBackups of a group. They belong to the cache, and must not be changed.
 func (a *Archiving) backups(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) ([]v1alpha1.MysqlBackup, error) {
 	var all v1alpha1.MysqlBackupList
 	err := a.Client.List(ctx, &all, client.InNamespace(group.Namespace), client.MatchingFields{indexGroup: group.Name}, client.UnsafeDisableDeepCopy)
@@ -101,7 +101,7 @@ func (a *Archiving) backups(ctx context.Context, group *v1alpha1.MysqlFailoverGr
 	return all.Items, nil
 }
 
-// placeOf is where the archive of a group lies, as status.location of a MysqlBackup has it; empty without one.
+// placeOf returns where the archive of a group is, in the form of status.location of a MysqlBackup; empty without one.
 func placeOf(group *v1alpha1.MysqlFailoverGroup) string {
 	profile, ok := render.ArchiveProfile(&group.Spec)
 	if !ok {
@@ -110,12 +110,12 @@ func placeOf(group *v1alpha1.MysqlFailoverGroup) string {
 	return render.BackupStorage(render.BackupAccess{Storage: profile.Storage, Namespace: group.Namespace, Group: group.Name}).Bucket.Location()
 }
 
-// ask asks the sidecar of a site what its archiver says; nil if that is not known, or older than SilentAfter by the clock of this process,
-// from when it first was seen here: clocks of nodes differ.
+// ask asks the sidecar of a site what its archiver says; nil if that is unknown, or older than SilentAfter. The age counts from when this
+// process first saw it, by its own clock: clocks of nodes differ.
 func (a *Archiving) ask(ctx context.Context, site scope.SiteFacts, m *memory, now time.Time) *wire.ArchiverStatus {
 	host, _, err := net.SplitHostPort(site.AdminAddr)
 	if err != nil {
-		return nil // it has no pod, or none with an address
+		return nil // the site has no pod, or none with an address
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

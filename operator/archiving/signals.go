@@ -85,7 +85,7 @@ func oneIf(yes bool) float64 {
 	return 0
 }
 
-// hide deletes the metrics of a group that has no archive any more.
+// hide deletes the metrics of a group that no longer has an archive.
 func (a *Archiving) hide(key types.NamespacedName, m *memory) {
 	if !m.shown {
 		return
@@ -99,7 +99,7 @@ func (a *Archiving) hide(key types.NamespacedName, m *memory) {
 	}
 }
 
-// tell says what has changed since status was written last.
+// tell reports what has changed since the last write of status.
 func (a *Archiving) tell(group *v1alpha1.MysqlFailoverGroup, s pitr.State) {
 	var gaps int32
 	if b := group.Status.Backup; b != nil && b.PITR != nil {

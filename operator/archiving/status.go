@@ -31,7 +31,7 @@ func tells(g *v1alpha1.MysqlFailoverGroup) bool {
 	return g.Status.Backup != nil && g.Status.Backup.PITR != nil || meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionPITRReady) != nil
 }
 
-// due is true if status is to be written: it says something else, or only other times and has not been written for a while.
+// due is true if status must be written: it has changed, or only its times have and it has not been written for a while.
 func (a *Archiving) due(group *v1alpha1.MysqlFailoverGroup, m *memory, s pitr.State) bool {
 	var before *v1alpha1.PITRStatus
 	if group.Status.Backup != nil {
@@ -46,8 +46,8 @@ func (a *Archiving) due(group *v1alpha1.MysqlFailoverGroup, m *memory, s pitr.St
 	return now.Sub(m.written) >= writeEvery
 }
 
-// write writes what is said of the archive; nothing at all for a group without one. It is false if somebody wrote meanwhile, or the group was
-// made again: the next look begins with what stands then.
+// write writes the status of the archive, or removes it for a group without one. It returns false if another writer was faster, or the group
+// was made again: the next look begins with what is stored then.
 func (a *Archiving) write(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s *pitr.State) (written bool, err error) {
 	status := applyv1alpha1.MysqlFailoverGroupStatus()
 	switch {
@@ -59,7 +59,7 @@ func (a *Archiving) write(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 	case !tells(group):
 		return true, nil
 	}
-	// The version stands for the object: an API server does not look at the UID when status is applied.
+	// The version identifies the object: an API server does not check the UID when status is applied.
 	config := applyv1alpha1.MysqlFailoverGroup(group.Name, group.Namespace).WithResourceVersion(group.ResourceVersion).WithStatus(status)
 	err = a.Client.Status().Apply(ctx, config, client.FieldOwner(v1alpha1.ManagerPITRStatus), client.ForceOwnership)
 	switch {

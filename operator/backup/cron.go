@@ -11,20 +11,20 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Cron is when something recurs, in a time zone.
+// Cron says when something recurs, in a time zone.
 type Cron struct {
 	spec *cron.SpecSchedule
-	// everyHour is true of schedules without an hour of their own: those also run in the hour that a clock repeats.
+	// everyHour is true for schedules without a fixed hour: those also run in the hour that a clock repeats.
 	everyHour bool
 }
 
 // parser takes five fields, or @daily and the like.
 var parser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
-// starBit is set by the parser in a field that is a star.
+// starBit is what the parser sets in a field that is a star.
 const starBit = 1 << 63
 
-// ParseCron reads a schedule. Those that never come, as the 30th of February, are errors.
+// ParseCron reads a schedule. One that never comes, such as the 30th of February, is an error.
 func ParseCron(text string, zone *time.Location) (Cron, error) {
 	parsed, err := parser.Parse(text)
 	if err != nil {
@@ -42,17 +42,17 @@ func ParseCron(text string, zone *time.Location) (Cron, error) {
 	return c, nil
 }
 
-// lookback is more than any clock is ever set forward.
+// lookback is longer than any step forward of a clock.
 const lookback = 3 * time.Hour
 
-// Next is the first time after one. Where clocks are set forward, a time in the hour that is left out comes an hour later; where they are set
-// back, it comes once.
+// Next returns the first time after another. When clocks are set forward, a time in the skipped hour comes an hour later; when they are set
+// back, a repeated time comes once.
 func (c Cron) Next(after time.Time) time.Time {
 	if c.everyHour {
 		return c.spec.Next(after)
 	}
-	// The library knows clocks that are set by an hour, and not those that are set by half an hour. So this counts in a clock that is
-	// never set, and looks up when the zone's clock shows each time.
+	// The library handles clock changes of an hour, but not of half an hour. So this counts with a clock that never changes, and
+	// looks up when the zone's clock shows each time.
 	steady := *c.spec
 	steady.Location = time.UTC
 	for wall := steady.Next(asUTC(after, c.spec.Location).Add(-lookback)); !wall.IsZero(); wall = steady.Next(wall) {
@@ -63,7 +63,7 @@ func (c Cron) Next(after time.Time) time.Time {
 	return time.Time{}
 }
 
-// shows is when the clock of the zone shows a time first; of one that it skips, when it would have shown it.
+// shows returns when the clock of the zone first shows a time; for one that it skips, when it would have shown it.
 func (c Cron) shows(wall time.Time) time.Time {
 	at := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), 0, 0, c.spec.Location)
 	if at.Hour() != wall.Hour() || at.Minute() != wall.Minute() {
@@ -73,7 +73,7 @@ func (c Cron) shows(wall time.Time) time.Time {
 	return at.Add(-repeated(at, c.spec.Location))
 }
 
-// repeated is how long before the clock has shown this time already; zero if it has not.
+// repeated is how long ago the clock has already shown this time; zero if it has not.
 func repeated(t time.Time, zone *time.Location) time.Duration {
 	for _, back := range []time.Duration{30 * time.Minute, time.Hour} {
 		_, then := t.Add(-back).In(zone).Zone()
@@ -85,16 +85,16 @@ func repeated(t time.Time, zone *time.Location) time.Duration {
 	return 0
 }
 
-// asUTC is a time in UTC at which the clock there shows what it shows in the zone now.
+// asUTC returns the time at which a UTC clock shows what the zone's clock shows now.
 func asUTC(t time.Time, zone *time.Location) time.Time {
 	t = t.In(zone)
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }
 
-// spreadMax is how long after its time a backup starts at the latest, unless it has to wait for another reason.
+// spreadMax is the longest time from its due time to a backup's start, unless it waits for another reason.
 const spreadMax = 10 * time.Minute
 
-// Spread is how long after its time this one starts: always the same, and different for most others, at most a tenth of the time between two.
+// Spread is how long after its time this one starts: always the same, different for most others, and at most a tenth of the interval.
 func (c Cron) Spread(at time.Time, who string) time.Duration {
 	room := min(c.Next(at).Sub(at)/10, spreadMax)
 	if room < time.Second {

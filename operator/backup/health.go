@@ -9,7 +9,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// Health is what is known of the backups of a profile, to say whether it does what it should.
+// Health is what is known of the backups of a profile, to say whether the profile does what it should.
 type Health struct {
 	// All are its completed backups.
 	All []Artifact
@@ -23,7 +23,7 @@ type Health struct {
 	Timeout     time.Duration
 	// Since is when the profile was first seen.
 	Since time.Time
-	// Verification is set if HasVerification is. Failed names the newest that was tried, if its verification did not pass.
+	// Verification is set if HasVerification is. Failed names the newest backup that was tried, if its verification did not pass.
 	Verification    Verification
 	HasVerification bool
 	// VerifiedAt is when the last verification that passed ended; zero if none did.
@@ -32,7 +32,7 @@ type Health struct {
 	NotRestorable, NotRestorableMessage string
 }
 
-// State is whether something is as it should be, and why not.
+// State says whether something is as it should be, and if not, why.
 type State struct {
 	OK      bool
 	Reason  v1alpha1.Reason

@@ -16,12 +16,12 @@ type Artifact struct {
 	Tried, Verified bool
 	// InUse is true while it is restored or verified, and while the archive of binary logs builds upon it.
 	InUse bool
-	// Elsewhere is true if it lies in another storage than that which the profile names now, where nobody can look at it.
+	// Elsewhere is true if it is in a storage other than the one that the profile names now, and so out of reach.
 	Elsewhere bool
 }
 
-// Base is the backup that an archive of binary logs builds upon which reaches until latest: the newest that was completed before. Without it
-// nothing that is archived after it could be recovered, whatever newer ones hold that the archive has not come to yet. Empty if there is none.
+// Base returns the backup that an archive of binary logs up to latest builds upon: the newest completed before latest. Without it nothing
+// archived after it could be recovered, no matter which newer backups the archive has not reached yet. It is empty if there is none.
 func Base(all []Artifact, latest time.Time) string {
 	for _, a := range newestFirst(all) {
 		if !a.FinishedAt.After(latest) {
@@ -38,8 +38,8 @@ type Retention struct {
 	MinCount int
 }
 
-// Expired are the backups of a profile to remove, the oldest first. What any rule keeps is kept; so are the newest, the newest verified one and
-// what is in use. One of the future stays, and stands for no other. While none is younger than MaxAge, none is removed: either no more are
+// Expired returns the backups of a profile to remove, the oldest first. It keeps what any rule keeps, the newest, the newest verified one and
+// what is in use. One dated in the future stays, and counts for no other. While none is younger than MaxAge, none goes: either no more are
 // made, or the clock is ahead, and those are all that there is.
 func Expired(all []Artifact, r Retention, now time.Time) []string {
 	if r.Count <= 0 && r.MaxAge <= 0 {
@@ -69,8 +69,8 @@ func newestFirst(all []Artifact) []Artifact {
 	})
 }
 
-// pastFirst are those of the past, the newest first. One of the future was completed by a clock that was ahead: how old it is nobody knows, and
-// it must not pass for the newest until that time has come.
+// pastFirst returns those of the past, the newest first. One dated in the future was completed by a clock that was ahead: its age is unknown,
+// and it must not pass for the newest until that time has come.
 func pastFirst(all []Artifact, now time.Time) []Artifact {
 	return slices.DeleteFunc(newestFirst(all), func(a Artifact) bool { return a.FinishedAt.After(now) })
 }
@@ -92,15 +92,15 @@ type Verification struct {
 	Who string
 }
 
-// VerificationDue is what a verification asks for now.
+// VerificationDue says what is due to be verified now.
 type VerificationDue struct {
 	// Name is the backup to verify; empty if none is due.
 	Name string
-	// Seen is the last time of the cron that has been dealt with once this was acted upon.
+	// Seen is the last time of the cron that is dealt with once the caller has acted on this.
 	Seen time.Time
 }
 
-// Decide picks the backup to verify: the newest that can be looked at. seen is the last time of the cron that was dealt with, or when it came to be.
+// Decide picks the backup to verify: the newest within reach. seen is the last time of the cron that was dealt with, or when it was created.
 func (v Verification) Decide(all []Artifact, seen, now time.Time) VerificationDue {
 	d := VerificationDue{Seen: seen}
 	newest := slices.DeleteFunc(pastFirst(all, now), func(a Artifact) bool { return a.Elsewhere })
@@ -124,5 +124,5 @@ func (v Verification) Decide(all []Artifact, seen, now time.Time) VerificationDu
 	return d
 }
 
-// verificationDeadline is how late a verification is still made: it is not bound to its time.
+// verificationDeadline is how late a verification may still start: its exact time does not matter.
 const verificationDeadline = 24 * time.Hour

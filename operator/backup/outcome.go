@@ -12,23 +12,23 @@ type Class string
 // The classes.
 const (
 	ClassSucceeded Class = "succeeded"
-	// ClassOther is what has no class of its own.
+	// ClassOther is for all that has no class of its own.
 	ClassOther Class = "other"
-	// ClassConfig does not pass without a change.
+	// ClassConfig does not pass until something is changed.
 	ClassConfig Class = "config"
-	// ClassStorage is the storage's.
+	// ClassStorage is a fault of the storage.
 	ClassStorage Class = "storage"
-	// ClassSource is the site's.
+	// ClassSource is a fault of the site.
 	ClassSource Class = "source"
 	// ClassYielded gave way.
 	ClassYielded Class = "yielded"
 	// ClassTimedOut ran out of time.
 	ClassTimedOut Class = "timeout"
-	// ClassRefused found before anything was touched that it cannot be.
+	// ClassRefused found that it cannot be done, before it touched anything.
 	ClassRefused Class = "refused"
 	// ClassDamaged says that the backup is not good.
 	ClassDamaged Class = "damaged"
-	// ClassLost is an attempt whose outcome nobody heard: its pod or its node went.
+	// ClassLost is an attempt with an unknown outcome: its pod or its node went.
 	ClassLost Class = "lost"
 )
 
@@ -37,7 +37,7 @@ var classes = map[int]Class{
 	0: ClassSucceeded, 1: ClassOther, 2: ClassConfig, 10: ClassStorage, 11: ClassSource, 12: ClassYielded, 13: ClassTimedOut, 14: ClassRefused, 15: ClassDamaged,
 }
 
-// ClassOf is the class of a code. One that nobody knows is none that passes.
+// ClassOf returns the class of a code. An unknown code does not pass.
 func ClassOf(code int) Class {
 	if c, known := classes[code]; known {
 		return c
@@ -45,8 +45,8 @@ func ClassOf(code int) Class {
 	return ClassOther
 }
 
-// Passes is true if what ended an attempt may be over when another is made: elsewhere, or later. Of a lost one that is not known, and another
-// attempt finds out: it takes what the lost one stored for its own.
+// Passes is true if the cause that ended an attempt may be gone for another one: elsewhere, or later. For a lost attempt that is unknown, and
+// the next one finds out: it takes what the lost one stored as its own.
 func (c Class) Passes() bool {
 	return c == ClassStorage || c == ClassSource || c == ClassYielded || c == ClassLost
 }
@@ -56,7 +56,7 @@ const (
 	retryLast  = 10 * time.Minute
 )
 
-// NotBefore is when another attempt may begin after one that was started then, the attempts-th: the pauses double.
+// NotBefore returns when another attempt may begin after the attempts-th, which started then: the pauses double.
 func NotBefore(started time.Time, attempts int32, last Class) time.Time {
 	if attempts <= 0 || last == ClassYielded {
 		// It gave way although nothing was wrong; the choice of the site says when it is over.

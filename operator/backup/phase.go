@@ -8,7 +8,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// Job is how far the Job of a backup is.
+// Job says how far the Job of a backup is.
 type Job string
 
 // How far a Job is.
@@ -22,7 +22,7 @@ const (
 // Facts are what is known of one MysqlBackup.
 type Facts struct {
 	Phase v1alpha1.BackupPhase
-	// Deleted is true once somebody deleted it, and Keep if what is in the storage is to stay.
+	// Deleted is true once it was deleted, and Keep if its data in the storage must stay.
 	Deleted, Keep bool
 	// Removed is true once the storage is known to hold nothing of it.
 	Removed bool
@@ -31,11 +31,11 @@ type Facts struct {
 	// Stored is true if its manifest was read in the storage.
 	Stored bool
 	Job    Job
-	// Retry is true if what ended the last Job may pass: it yielded, or the storage was away.
+	// Retry is true if the cause that ended the last Job may pass: it yielded, or the storage was away.
 	Retry bool
-	// Yield is true if it must get out of the way.
+	// Yield is true if it must give way.
 	Yield bool
-	// Late is true once it may not be started any more, and Expired once an attempt has taken longer than it may.
+	// Late is true once it may no longer be started, and Expired once an attempt has taken too long.
 	Late, Expired bool
 	// Stuck is true once its pod should have started long ago and has not: it must not keep the turn of others.
 	Stuck bool
@@ -44,18 +44,18 @@ type Facts struct {
 	Site string
 }
 
-// Action is what is to be done for a MysqlBackup.
+// Action is what to do for a MysqlBackup.
 type Action string
 
-// What is to be done.
+// What to do.
 const (
 	Wait     Action = "Wait"
 	StartJob Action = "StartJob"
 	// StopJob kills the sessions of the backup first, and then removes the Job.
 	StopJob Action = "StopJob"
-	// RemoveArtifact removes what is in the storage.
+	// RemoveArtifact removes the stored data.
 	RemoveArtifact Action = "RemoveArtifact"
-	// Release takes the finalizer off.
+	// Release removes the finalizer.
 	Release Action = "Release"
 )
 
@@ -81,7 +81,7 @@ var (
 	ended    = []v1alpha1.BackupPhase{v1alpha1.BackupCompleted, v1alpha1.BackupFailed}
 )
 
-// rows is the table of phases: the first that fits holds. Completed needs a manifest that was read: a Job that says that it succeeded
+// rows is the table of phases: the first row that fits applies. Completed needs a manifest that was read: a Job that claims success
 // proves nothing.
 var rows = []row{
 	{"it was deleted while a Job is there", anyPhase, func(f Facts) bool { return f.Deleted && f.Job == JobRunning },
@@ -129,7 +129,7 @@ var rows = []row{
 		Step{v1alpha1.BackupRunning, StartJob, v1alpha1.ReasonBackupRunning}},
 }
 
-// Next is the step that the table has for the facts, and the name of its row.
+// Next returns the step that the table has for the facts, and the name of its row.
 func Next(f Facts) (Step, string) {
 	for _, r := range rows {
 		if slices.Contains(r.from, f.Phase) && r.when(f) {
@@ -140,6 +140,6 @@ func Next(f Facts) (Step, string) {
 			return s, r.name
 		}
 	}
-	// A phase that this version does not know, of a newer one: the safe answer is to leave it alone.
+	// A phase of a newer version, which this one does not know: the safe answer is to leave it alone.
 	return Step{Phase: f.Phase, Action: Wait}, ""
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// Site is what is known of a site. Unknown is false: a site is taken for what is shown.
+// Site is what is known of a site. Unknown is false: a site counts as what is shown.
 type Site struct {
 	Name string
-	// Candidate is true of the role primary-candidate.
+	// Candidate is true for the role primary-candidate.
 	Candidate   bool
 	Active      bool
 	Reachable   bool
@@ -23,11 +23,11 @@ type Site struct {
 	// Lag is how far it is behind; it counts only with LagKnown.
 	Lag      time.Duration
 	LagKnown bool
-	// HasData is true once it was given its data.
+	// HasData is true once it has its data.
 	HasData  bool
 	Cloning  bool
 	Rotating bool
-	// Leaving is true if it is to be removed, restarted or has left the specification.
+	// Leaving is true if it will be removed or restarted, or has left the specification.
 	Leaving bool
 	// Diverged is true if it holds transactions that the active site does not have.
 	Diverged bool
@@ -43,11 +43,11 @@ type Group struct {
 	Paused        bool
 }
 
-// Source is which site is wanted.
+// Source says which site is wanted.
 type Source struct {
 	Prefer v1alpha1.BackupPrefer
 	MaxLag time.Duration
-	// Avoid are sites from which this backup was taken before and had to yield: they come last.
+	// Avoid are sites where this backup had to yield before: they come last.
 	Avoid []string
 }
 
@@ -58,7 +58,7 @@ type Choice struct {
 	Message string
 }
 
-// unfit are the reasons not to take a site, each by itself enough, in the order in which they are told.
+// unfit are the reasons not to take a site, each enough on its own, in the order in which they are told.
 var unfit = []struct {
 	text string
 	is   func(Site, Source) bool
@@ -75,10 +75,10 @@ var unfit = []struct {
 	{"it lags more than source.maxLag", func(s Site, o Source) bool { return !s.Active && s.Lag > o.MaxLag }},
 }
 
-// Choose picks the site that a backup is taken from.
+// Choose picks the site to take a backup from.
 func Choose(g Group, o Source) Choice {
 	if g.Target != "" || g.ActiveInDoubt {
-		// The safe answer: nothing is begun on a site that may be needed at once.
+		// The safe answer: begin nothing on a site that may be needed at once.
 		return Choice{Reason: v1alpha1.ReasonBackupWaitsForFailover, Message: "the backup waits until it is clear which site is active"}
 	}
 	var fit []Site
@@ -121,7 +121,7 @@ func avoided(s Site, o Source) int {
 	return 0
 }
 
-// rank is smaller for what is preferred.
+// rank is smaller for a preferred site.
 func rank(s Site, prefer v1alpha1.BackupPrefer) int {
 	switch {
 	case s.Active:
@@ -134,7 +134,7 @@ func rank(s Site, prefer v1alpha1.BackupPrefer) int {
 }
 
 // Yield says whether a backup that runs on a site must end now, its sessions first: they hold metadata locks that block the applier, and
-// nothing may delay a failover. An empty reason means that it goes on.
+// nothing may delay a failover. An empty reason means that it continues.
 func Yield(g Group, site string, prefer v1alpha1.BackupPrefer) (v1alpha1.Reason, string) {
 	i := slices.IndexFunc(g.Sites, func(s Site) bool { return s.Name == site })
 	if i < 0 {
@@ -158,6 +158,6 @@ func Yield(g Group, site string, prefer v1alpha1.BackupPrefer) (v1alpha1.Reason,
 	case s.Diverged:
 		return v1alpha1.ReasonBackupYielded, "the site has diverged: what it holds may be lost"
 	}
-	// A site that does not answer or lags is no reason: the backup ends by itself if it cannot go on.
+	// A site that does not answer or lags is no reason: the backup ends on its own if it cannot continue.
 	return "", ""
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backups is the shell around operator/backup: it makes MysqlBackups by the schedules of groups, runs a Job for each, and writes
-// down what came of it. It talks to no storage: docs/decisions/0025. Nothing that a failover does waits for anything here; what a backup holds
-// on a site that is needed is let go from here (docs/internals/invariants.md, I23 and I24).
+// Package backups is the shell around operator/backup: it makes MysqlBackups by the schedules of groups, runs a Job for each, and records the
+// result. It talks to no storage: docs/decisions/0025. No step of a failover waits for anything here; if a site is needed, this package
+// releases what a backup holds on it (docs/internals/invariants.md, I23 and I24).
 package backups
 
 import (
@@ -39,13 +39,13 @@ type Access interface {
 	Site(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site, podIP string) (mysql.Target, error)
 }
 
-// Server is a site on which backups are ended; *mysql.DB implements it.
+// Server is a site on which backups can be ended; *mysql.DB implements it.
 type Server interface {
 	EndBackups(ctx context.Context) (int, error)
 	Close() error
 }
 
-// Options is what Backups is made of.
+// Options is what New makes Backups from.
 type Options struct {
 	// Client reads from the cache and writes; Live reads from the API server.
 	Client   client.Client
@@ -57,11 +57,11 @@ type Options struct {
 	Install  render.Install
 	// Lease is the Lease by which this process leads, as namespace/name; empty without leader election.
 	Lease string
-	// AtOnce is how many backups are made at a time, of all groups together; and how many are verified.
+	// AtOnce is how many backups run at a time, of all groups together, and how many verifications.
 	AtOnce int
 	// Dial opens a connection to a MySQL; nil means MySQL itself.
 	Dial func(mysql.Target) (Server, error)
-	// Now is the clock; nil means that of the machine.
+	// Now is the clock; nil means the machine's.
 	Now func() time.Time
 }
 
@@ -73,11 +73,11 @@ type Backups struct {
 	ends  ends
 
 	mu sync.Mutex
-	// shown are the profiles of each group of which metrics are shown.
+	// shown are the profiles of each group that have metrics.
 	shown map[types.NamespacedName][]string
 }
 
-// DefaultAtOnce is how many backups are made at a time if nobody says otherwise.
+// DefaultAtOnce is how many backups run at a time if nothing else is set.
 const DefaultAtOnce = 5
 
 // New makes Backups. SetupWithManager gives it to a manager.
@@ -161,7 +161,7 @@ func (b *Backups) SetupWithManager(mgr ctrl.Manager) error {
 	return mgr.Add(b)
 }
 
-// claimChanged sees a group that is claimed by this release, which says nothing of its specification.
+// claimChanged sees that this release claims a group, which does not change its specification.
 func claimChanged() predicate.Predicate {
 	lease := func(obj client.Object) string {
 		if g, is := obj.(*v1alpha1.MysqlFailoverGroup); is && g.Status.Claim != nil {
@@ -187,7 +187,7 @@ func groupOf(_ context.Context, obj client.Object) []reconcile.Request {
 	return nil
 }
 
-// wake has a MysqlBackup looked at soon. It never blocks: when nobody takes wakes, the next look comes by the clock.
+// wake asks for a look at a MysqlBackup soon. It never blocks: if no one takes wakes, the next look comes by the clock.
 func (b *Backups) wake(key types.NamespacedName) {
 	select {
 	case b.wakes <- event.TypedGenericEvent[types.NamespacedName]{Object: key}:
@@ -195,7 +195,7 @@ func (b *Backups) wake(key types.NamespacedName) {
 	}
 }
 
-// mine is true if this release operates the group. One that nobody has claimed yet is left alone.
+// mine is true if this release operates the group. It leaves alone a group that no release has claimed yet.
 func (b *Backups) mine(group *v1alpha1.MysqlFailoverGroup) bool {
 	lease := ""
 	if group.Status.Claim != nil {
@@ -204,7 +204,7 @@ func (b *Backups) mine(group *v1alpha1.MysqlFailoverGroup) bool {
 	return lease == b.Lease
 }
 
-// profileOf is a profile of a group; nil if it has none of the name.
+// profileOf returns a profile of a group; nil if it has none of that name.
 func profileOf(group *v1alpha1.MysqlFailoverGroup, name string) *v1alpha1.BackupProfile {
 	if group == nil || group.Spec.Backup == nil {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
-// look is one MysqlBackup with what was found out about it.
+// look is one MysqlBackup and what gather found out about it.
 type look struct {
 	mb      *v1alpha1.MysqlBackup
 	group   *v1alpha1.MysqlFailoverGroup
@@ -31,18 +31,18 @@ type look struct {
 	// made is the Job that makes it, verify and removal the others.
 	made, verify, removal attempt
 	choice                backup.Choice
-	// kept is why what is in the storage stays although the MysqlBackup goes; yields why the backup gives way, waits why it does not start.
+	// kept is why the stored backup stays although the MysqlBackup goes; yields why the backup gives way, waits why it does not start.
 	kept, yields, waits string
-	// leftover is true while a Job of an earlier attempt is to be removed.
+	// leftover is true while a Job of an earlier attempt must be removed.
 	leftover bool
 }
 
 func (k *look) key() types.NamespacedName { return client.ObjectKeyFromObject(k.mb) }
 
-// defaultDeadline is until when after its creation a backup without a schedule may be started, or tried again.
+// defaultDeadline is how long after its creation a backup without a schedule may be started, or tried again.
 const defaultDeadline = time.Hour
 
-// gather finds out what the decision rests on.
+// gather finds out what the decision needs.
 func (b *Backups) gather(ctx context.Context, mb *v1alpha1.MysqlBackup) (*look, error) {
 	k := &look{mb: mb, now: b.Now()}
 	group := &v1alpha1.MysqlFailoverGroup{}
@@ -84,10 +84,10 @@ func (b *Backups) gather(ctx context.Context, mb *v1alpha1.MysqlBackup) (*look, 
 	return k, b.gatherTurn(ctx, k)
 }
 
-// overdue is what an attempt has beside its timeout until it is stopped: the Job ends it before. It is also how long its pod may take to start.
+// overdue is how long after its timeout an attempt is stopped: the Job ends it earlier. It is also how long its pod may take to start.
 const overdue = 12 * time.Minute
 
-// gatherTurn says whether it may start now. Whoever cannot start takes nobody else's turn.
+// gatherTurn says whether it may start now. A backup that cannot start takes no turn from others.
 func (b *Backups) gatherTurn(ctx context.Context, k *look) (err error) {
 	f := &k.facts
 	if f.Phase != "" && f.Phase != v1alpha1.BackupPending {
@@ -110,7 +110,7 @@ func (b *Backups) gatherTurn(ctx context.Context, k *look) (err error) {
 	case b.Install.BackupImage == "":
 		k.waits = "the operator was installed without the image that makes backups: set backupImage of the chart, or --backup-image"
 	case st.Attempts > 0 && k.now.Before(again):
-		k.waits = st.Message // what ended the attempt before is what people want to read
+		k.waits = st.Message // people want to read what ended the previous attempt
 	case k.choice.Site == "":
 		b.turns.cannot(k.key())
 		f.Turn = true // the table says that there is no site
@@ -129,7 +129,7 @@ func (b *Backups) gatherTurn(ctx context.Context, k *look) (err error) {
 	return err
 }
 
-// gatherRemoval says whether anything is left in the storage, and whether it is to go.
+// gatherRemoval says whether anything is left in the storage, and whether to remove it.
 func (b *Backups) gatherRemoval(k *look) {
 	f := &k.facts
 	if k.verify.job == backup.JobRunning {
@@ -143,7 +143,7 @@ func (b *Backups) gatherRemoval(k *look) {
 	case k.profile == nil:
 		k.kept = "the profile that knows the storage is gone; remove it there by hand if it is not wanted"
 	case k.elsewhere():
-		// Where the profile points now nothing of it is, and to find nothing there would pass for having removed it.
+		// The storage that the profile names now has nothing of it, and finding nothing there would pass for a removal.
 		k.kept = "the profile has another storage now; remove it there by hand if it is not wanted"
 	case k.removal.result.Reason == string(v1alpha1.ReasonNoDeleteRight):
 		k.kept = "the credentials of the storage may not delete; remove it there by hand, or by a rule of the bucket"
@@ -188,7 +188,7 @@ func (k *look) job(install render.Install) backupjob.Job {
 	return backupjob.Job{Group: k.group, Profile: *k.profile, Install: install, Account: account, Backup: k.mb}
 }
 
-// groupFacts are those of the poll loop in the words of operator/backup. What is not known is false: a site is taken for what is shown.
+// groupFacts are the poll loop's facts in the words of operator/backup. Unknown is false: a site counts as what the loop shows.
 func groupFacts(group *v1alpha1.MysqlFailoverGroup, seen scope.GroupFacts) backup.Group {
 	out := backup.Group{Target: seen.Target, ActiveInDoubt: seen.InDoubt}
 	provisioned := map[string]bool{}
@@ -206,13 +206,13 @@ func groupFacts(group *v1alpha1.MysqlFailoverGroup, seen scope.GroupFacts) backu
 	return out
 }
 
-// What SiteFacts.Busy says.
+// Values of SiteFacts.Busy.
 const (
 	busyClone    = "Clone"
 	busyRotation = "Rotation"
 )
 
-// siteOf is a site of the specification; the zero one, with its name, if it has left it.
+// siteOf returns a site of the specification; if it has left it, an empty one with its name.
 func siteOf(group *v1alpha1.MysqlFailoverGroup, name string) v1alpha1.Site {
 	for _, s := range group.Spec.Sites {
 		if s.Name == name {
@@ -222,7 +222,7 @@ func siteOf(group *v1alpha1.MysqlFailoverGroup, name string) v1alpha1.Site {
 	return v1alpha1.Site{Name: name}
 }
 
-// terminated is how the container that does the work ended; nil if it did not yet.
+// terminated is how the working container ended; nil if it has not yet.
 func terminated(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.Name == backupjob.Container {

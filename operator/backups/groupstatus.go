@@ -22,7 +22,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 )
 
-// summary is what the MysqlBackups of a profile say of it.
+// summary sums up the MysqlBackups of a profile.
 func (g *groupLook) summary(profile string) v1alpha1.BackupProfileStatus {
 	out := v1alpha1.BackupProfileStatus{Name: profile}
 	for i := range g.of[profile] {
@@ -50,7 +50,7 @@ func (g *groupLook) summary(profile string) v1alpha1.BackupProfileStatus {
 	return out
 }
 
-// withoutProfile are backups of profiles that have left the specification: they stay, and nothing is done for them.
+// withoutProfile adds profiles that have left the specification: their backups stay, and get no more work.
 func (g *groupLook) withoutProfile(profiles []v1alpha1.BackupProfile) {
 	for name := range g.of {
 		if !slices.ContainsFunc(profiles, func(p v1alpha1.BackupProfile) bool { return p.Name == name }) {
@@ -58,7 +58,7 @@ func (g *groupLook) withoutProfile(profiles []v1alpha1.BackupProfile) {
 		}
 	}
 	slices.SortFunc(g.profiles, func(a, b v1alpha1.BackupProfileStatus) int { return strings.Compare(a.Name, b.Name) })
-	// Status takes no more; those beyond are of profiles that have left it.
+	// Status holds no more; the ones beyond have left the specification.
 	g.profiles = g.profiles[:min(len(g.profiles), statusProfilesMax)]
 }
 
@@ -83,7 +83,7 @@ func condition(kind string, ok v1alpha1.Reason, all []named) conditions.Conditio
 	return conditions.False(kind, first, strings.Join(texts, "; "))
 }
 
-// writeGroup writes the part of the group's status that is about backups, if it says something else.
+// writeGroup writes the part of the group's status about backups, if it has changed.
 func (b *Backups) writeGroup(ctx context.Context, g *groupLook) error {
 	var wanted []metav1.Condition
 	current := g.group.Status.Conditions
@@ -206,7 +206,7 @@ func oneIf(yes bool) float64 {
 	return 0
 }
 
-// hide deletes the metrics of profiles that are shown no more.
+// hide deletes the metrics of profiles that are no longer shown.
 func (b *Backups) hide(key types.NamespacedName, but []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -22,15 +22,15 @@ import (
 	"github.com/mysql-mfg/mfg/operator/backupjob"
 )
 
-// attempt is a Job of a MysqlBackup, and what came of it.
+// attempt is a Job of a MysqlBackup, and its outcome.
 type attempt struct {
 	object *batchv1.Job
 	job    backup.Job
-	// foreign is true of a Job of the name that is not the backup's.
+	// foreign is true if a Job has the name but is not the backup's.
 	foreign bool
 	// started is true if the container was seen to run.
 	started bool
-	// ended is true if the container ended with the code; result is what it left, if heard.
+	// ended is true if the container ended with the code; result is what it left, if heard is true.
 	ended  bool
 	code   int
 	heard  bool
@@ -51,7 +51,7 @@ func (a attempt) class() backup.Class {
 	case a.deadline:
 		return backup.ClassTimedOut
 	case !a.ended, a.job == backup.JobSucceeded && !a.heard:
-		// Nobody heard how it ended: the next attempt finds out what it left.
+		// Its outcome is unknown: the next attempt finds out what it left.
 		return backup.ClassLost
 	}
 	return backup.ClassOf(a.code)
@@ -62,7 +62,7 @@ func (a attempt) stored(name string) bool {
 	return a.job == backup.JobSucceeded && a.heard && a.result.Reason == wire.BackupSucceeded && a.result.ManifestRead && a.result.Backup == name
 }
 
-// text says to people how it ended.
+// text tells people how it ended.
 func (a attempt) text() string {
 	switch {
 	case a.heard && a.result.Message != "":
@@ -87,7 +87,7 @@ func (b *Backups) jobs(ctx context.Context, k *look) (err error) {
 		return err
 	}
 	if mb.Status.Phase == v1alpha1.BackupRunning && k.made.object != nil && attemptOf(k.made.object) != mb.Status.Attempts {
-		// That of an attempt before: this one's was never made.
+		// The Job of an earlier attempt: this one's was never made.
 		k.made = attempt{job: backup.NoJob, object: k.made.object}
 	}
 	if k.verify, err = b.attempt(ctx, mb, v1alpha1.VerifyJob(mb.Name), false); err != nil {
@@ -138,7 +138,7 @@ func (b *Backups) attempt(ctx context.Context, mb *v1alpha1.MysqlBackup, name st
 	return a, b.podsOf(ctx, &a)
 }
 
-// podsOf reads what the pod of a Job left. Whoever can run something in it may have written it: nothing of it is believed but within bounds.
+// podsOf reads what the pod of a Job left. Anyone who can run something in the pod may have written it, so it is believed only within bounds.
 func (b *Backups) podsOf(ctx context.Context, a *attempt) error {
 	var pods corev1.PodList
 	labels := client.MatchingLabels{v1alpha1.LabelBackup: a.object.Labels[v1alpha1.LabelBackup], v1alpha1.LabelBackupTask: a.object.Labels[v1alpha1.LabelBackupTask]}
@@ -165,7 +165,7 @@ func (b *Backups) podsOf(ctx context.Context, a *attempt) error {
 	return nil
 }
 
-// hasStarted is true once the container that does the work was started.
+// hasStarted is true once the working container was started.
 func hasStarted(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
 		return c.Name == backupjob.Container && (c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil)
@@ -175,7 +175,7 @@ func hasStarted(pod *corev1.Pod) bool {
 // whyNotRunning says what keeps a pod from running, as far as Kubernetes tells.
 func whyNotRunning(pod *corev1.Pod) string {
 	for _, c := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
-		if w := c.State.Waiting; w != nil && w.Message != "" { // one that only takes its time has none
+		if w := c.State.Waiting; w != nil && w.Message != "" { // one that is only slow has none
 			return clip("container " + c.Name + " waits: " + w.Reason + " " + w.Message)
 		}
 	}
@@ -190,7 +190,7 @@ func whyNotRunning(pod *corev1.Pod) string {
 	return ""
 }
 
-// messageMax is how long a message in status gets.
+// messageMax is how long a message in status may be.
 const messageMax = 1024
 
 func clip(text string) string {

@@ -20,7 +20,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/backup"
 )
 
-// perform does what was decided and written down. Each action may be done again.
+// perform carries out the persisted decision. Each action may be repeated.
 func (b *Backups) perform(ctx context.Context, k *look, step backup.Step) error {
 	switch step.Action {
 	case backup.StartJob:
@@ -46,7 +46,7 @@ func (b *Backups) start(ctx context.Context, k *look) error {
 	job.Site, job.Epoch, job.Attempt = siteOf(k.group, k.mb.Status.Site), k.mb.Status.Epoch, k.mb.Status.Attempts
 	job.Active = k.seen.ActiveSite
 	if err := b.create(ctx, job.Make()); err != nil {
-		// Nothing was begun. The next look finds no Job, and tries again after a while.
+		// Nothing has begun. The next look finds no Job, and tries again after a while.
 		status := *k.mb.Status.DeepCopy()
 		status.Message = clip(err.Error())
 		_ = b.persist(ctx, k, status)
@@ -55,7 +55,7 @@ func (b *Backups) start(ctx context.Context, k *look) error {
 	return nil
 }
 
-// create makes a Job. One that this attempt made before a crash is what was wanted.
+// create makes a Job. One that this attempt made before a crash will do.
 func (b *Backups) create(ctx context.Context, job *batchv1.Job) error {
 	err := b.Client.Create(ctx, job, client.FieldOwner(v1alpha1.ManagerBackup))
 	if !apierrors.IsAlreadyExists(err) {
@@ -76,10 +76,10 @@ func (b *Backups) create(ctx context.Context, job *batchv1.Job) error {
 	return nil
 }
 
-// stop ends the sessions of the backup on the site, with every lock that they hold, and then its Job (I24). That the sessions cannot be
-// ended is no reason to leave the Job: the program ends them too when it is told to end.
+// stop ends the sessions of the backup on the site, with every lock that they hold, and then its Job (I24). If the sessions cannot be
+// ended, the Job still goes: its program also ends them when it is stopped.
 func (b *Backups) stop(ctx context.Context, k *look) error {
-	// Only for what copies the site: a verification has no sessions there, and those of another backup must not be ended for it.
+	// Only for a Job that copies the site: a verification has no sessions there, and must not end those of another backup.
 	if k.made.job == backup.JobRunning && k.group != nil && k.mb.Status.Site != "" {
 		if err := b.endSessions(ctx, k.group, k.mb.Status.Site); err != nil {
 			b.Log.Warn("the sessions of a backup could not be ended; its pod is told to end them", "namespace", k.mb.Namespace, "group", k.mb.Spec.Group,
@@ -99,7 +99,7 @@ func (b *Backups) stop(ctx context.Context, k *look) error {
 // endTimeout bounds the end of sessions on a site.
 const endTimeout = 5 * time.Second
 
-// endSessions ends what backups do on a site.
+// endSessions ends the sessions of backups on a site.
 func (b *Backups) endSessions(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) error {
 	ctx, cancel := context.WithTimeout(ctx, endTimeout)
 	defer cancel()
@@ -129,7 +129,7 @@ func (b *Backups) endSessions(ctx context.Context, group *v1alpha1.MysqlFailover
 	return err
 }
 
-// removeJob removes exactly the Job that was looked at, with its pod.
+// removeJob removes exactly the Job that was seen, with its pod.
 func (b *Backups) removeJob(ctx context.Context, job *batchv1.Job) error {
 	if job == nil || job.DeletionTimestamp != nil {
 		return nil
@@ -143,7 +143,7 @@ func (b *Backups) removeJob(ctx context.Context, job *batchv1.Job) error {
 	return nil
 }
 
-// removeArtifact has the storage let go of the backup. A Job that failed is made again after a while.
+// removeArtifact makes a Job that removes the backup from the storage. If it fails, another follows after a while.
 func (b *Backups) removeArtifact(ctx context.Context, k *look) error {
 	switch k.removal.job {
 	case backup.JobRunning:
@@ -165,7 +165,7 @@ func (b *Backups) removeArtifact(ctx context.Context, k *look) error {
 	}
 	err := b.create(ctx, k.job(b.Install).Delete())
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		// The namespace goes, and the bucket must outlive it: from there the group comes back.
+		// The namespace goes, and the bucket must outlive it: the group can be restored from there.
 		k.kept = "the namespace is being deleted"
 		b.tellKept(k)
 		return b.letGo(ctx, k)
@@ -173,7 +173,7 @@ func (b *Backups) removeArtifact(ctx context.Context, k *look) error {
 	return err
 }
 
-// stillEnding is true while a pod that makes the backup may still store something. One whose node is lost is not waited for for ever.
+// stillEnding is true while a pod that makes the backup may still store something. The wait for one whose node is lost has an end.
 func (b *Backups) stillEnding(ctx context.Context, k *look) (bool, error) {
 	var pods corev1.PodList
 	labels := client.MatchingLabels{v1alpha1.LabelBackup: k.mb.Name, v1alpha1.LabelBackupTask: v1alpha1.TaskBackup}
@@ -193,7 +193,7 @@ func (b *Backups) stillEnding(ctx context.Context, k *look) (bool, error) {
 // whenRemovalFailed is when a removal that failed is tried again.
 const whenRemovalFailed = 5 * time.Minute
 
-// letGo takes the finalizer off: the MysqlBackup goes.
+// letGo removes the finalizer: the MysqlBackup goes.
 func (b *Backups) letGo(ctx context.Context, k *look) error {
 	before := k.mb.DeepCopy()
 	if !controllerutil.RemoveFinalizer(k.mb, v1alpha1.FinalizerBackup) {

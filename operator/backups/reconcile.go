@@ -17,7 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/backup"
 )
 
-// account is the account of MySQL by which sites are copied.
+// account is the MySQL account that copies sites.
 const account = mysql.AccountBackup
 
 // Reconcile takes the next step of one MysqlBackup: gather, decide, persist, perform.
@@ -39,7 +39,7 @@ func (b *Backups) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	}
 	again, err := b.advance(ctx, k)
 	if apierrors.IsConflict(err) {
-		// Somebody wrote meanwhile, or the cache is behind: begin again with what stands.
+		// Another writer was faster, or the cache is behind: begin again with what is stored.
 		b.turns.release(k.key())
 		return reconcile.Result{RequeueAfter: whenOvertaken}, nil
 	}
@@ -52,7 +52,7 @@ func (b *Backups) advance(ctx context.Context, k *look) (time.Duration, error) {
 	}
 	step, row := backup.Next(k.facts)
 	if step.Action != backup.Wait {
-		// What is done next must not rest on an object that the cache has and that is no more.
+		// The next action must not rest on an object that the cache still shows although it is gone.
 		if err := b.fresh(ctx, k); err != nil {
 			return whenOvertaken, err
 		}
@@ -80,7 +80,7 @@ func (b *Backups) advance(ctx context.Context, k *look) (time.Duration, error) {
 	return b.again(k, step, verifying), nil
 }
 
-// again is when to look again if nothing happens.
+// again returns when to look again if nothing happens.
 func (b *Backups) again(k *look, step backup.Step, verifying bool) time.Duration {
 	switch {
 	case k.leftover:
@@ -88,12 +88,12 @@ func (b *Backups) again(k *look, step backup.Step, verifying bool) time.Duration
 	case step.Action != backup.Wait, verifying, step.Phase == v1alpha1.BackupPending:
 		return whenWaiting
 	case step.Phase == v1alpha1.BackupRunning:
-		return 3 * whenWaiting // events of the Job and the pod come before
+		return 3 * whenWaiting // events of the Job and the pod come earlier
 	}
 	return 0
 }
 
-// fresh is a conflict if the MysqlBackup is not what it was when it was read.
+// fresh returns a conflict if the MysqlBackup has changed since it was read.
 func (b *Backups) fresh(ctx context.Context, k *look) error {
 	now := &v1alpha1.MysqlBackup{}
 	if err := b.Live.Get(ctx, k.key(), now); err != nil {
@@ -112,7 +112,7 @@ func conflict(k *look) error {
 	return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource("mysqlbackups").GroupResource(), k.mb.Name, errOvertaken)
 }
 
-// addFinalizer keeps the MysqlBackup until what is in the storage was dealt with. Nothing is begun before that.
+// addFinalizer keeps the MysqlBackup until its data in the storage was dealt with. No work begins before that.
 func (b *Backups) addFinalizer(ctx context.Context, k *look) (bool, error) {
 	if k.mb.DeletionTimestamp != nil || controllerutil.ContainsFinalizer(k.mb, v1alpha1.FinalizerBackup) {
 		return false, nil
@@ -130,7 +130,7 @@ func (b *Backups) patch(ctx context.Context, now, before *v1alpha1.MysqlBackup) 
 	return b.Client.Patch(ctx, now, patch, client.FieldOwner(v1alpha1.ManagerBackup))
 }
 
-// persist writes the status, if it is another, and if nobody wrote since it was read.
+// persist writes the status, if it has changed, and if no one wrote since it was read.
 func (b *Backups) persist(ctx context.Context, k *look, status v1alpha1.MysqlBackupStatus) error {
 	if sameStatus(&k.mb.Status, &status) {
 		return nil

@@ -19,10 +19,10 @@ import (
 	"github.com/mysql-mfg/mfg/operator/backupjob"
 )
 
-// failedMax is how many failed backups of a schedule stay for people to look at.
+// failedMax is how many failed backups of a schedule are kept for people to look at.
 const failedMax = 10
 
-// expire removes what no rule keeps: the MysqlBackup, and with it what is in the storage.
+// expire removes what no rule keeps: the MysqlBackup, and with it its data in the storage.
 func (b *Backups) expire(ctx context.Context, g *groupLook, p *v1alpha1.BackupProfile, all []backup.Artifact) error {
 	var gone []string
 	if r := p.Retention; r != nil {
@@ -55,7 +55,7 @@ func (b *Backups) expire(ctx context.Context, g *groupLook, p *v1alpha1.BackupPr
 	return nil
 }
 
-// oldFailures are the failed backups of a schedule beyond those that stay, which hold nothing.
+// oldFailures returns the failed backups of a schedule beyond those that are kept. They hold no data.
 func (g *groupLook) oldFailures(profile string) []string {
 	var failed []v1alpha1.MysqlBackup
 	for _, mb := range g.of[profile] {
@@ -73,7 +73,7 @@ func (g *groupLook) oldFailures(profile string) []string {
 	return out
 }
 
-// beingRestored are the backups of a group from which groups are being made; "" is in it if one has not chosen yet.
+// beingRestored returns the backups of a group from which other groups are being made, and "" if one of those has not chosen yet.
 func (b *Backups) beingRestored(ctx context.Context, of types.NamespacedName) (map[string]bool, error) {
 	var groups v1alpha1.MysqlFailoverGroupList
 	if err := b.Client.List(ctx, &groups, client.UnsafeDisableDeepCopy); err != nil {
@@ -102,7 +102,7 @@ func (b *Backups) beingRestored(ctx context.Context, of types.NamespacedName) (m
 	return out, nil
 }
 
-// sweep has removed what killed attempts left, once a day: for as long as the finished Job of the last sweep is there, no other is made.
+// sweep removes what killed attempts left, once a day: while the finished Job of the last sweep exists, it makes no other.
 func (b *Backups) sweep(ctx context.Context, g *groupLook, p *v1alpha1.BackupProfile, last *metav1.Time) error {
 	if b.Install.BackupImage == "" || last == nil {
 		return nil

@@ -19,27 +19,27 @@ import (
 	"github.com/mysql-mfg/mfg/operator/backupjob"
 )
 
-// groupLook is a group with the backups that there are of it.
+// groupLook is a group with its backups.
 type groupLook struct {
 	group *v1alpha1.MysqlFailoverGroup
 	key   types.NamespacedName
 	now   time.Time
 	// of are the MysqlBackups by profile.
 	of map[string][]v1alpha1.MysqlBackup
-	// profiles are what status is to say, by name.
+	// profiles are the new status of the profiles, by name.
 	profiles []v1alpha1.BackupProfileStatus
 	ready    []named
 	verified []named
 	again    time.Duration
 }
 
-// named is a State of a profile.
+// named is the State of a profile.
 type named struct {
 	profile string
 	state   backup.State
 }
 
-// ReconcileGroup acts on the schedules and rules of one group: makes what is due, has verified what is due, removes what is kept by no rule.
+// ReconcileGroup acts on the schedules and rules of one group: it makes and verifies what is due, and removes what no rule keeps.
 func (b *Backups) ReconcileGroup(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	group := &v1alpha1.MysqlFailoverGroup{}
 	if err := b.Client.Get(ctx, req.NamespacedName, group); err != nil {
@@ -92,7 +92,7 @@ func (b *Backups) gatherGroup(ctx context.Context, g *groupLook) error {
 	return nil
 }
 
-// since is the last time that was dealt with; now, if there was none yet, and nothing for what does not recur.
+// since is the last time that was dealt with: now if there is none yet, nil for what does not recur.
 func since(recurs bool, last *metav1.Time, now time.Time) *metav1.Time {
 	switch {
 	case !recurs:
@@ -103,7 +103,7 @@ func since(recurs bool, last *metav1.Time, now time.Time) *metav1.Time {
 	return last
 }
 
-// before is what status says of a profile.
+// before returns what status says of a profile.
 func (g *groupLook) before(profile string) v1alpha1.BackupProfileStatus {
 	if g.group.Status.Backup != nil {
 		for _, p := range g.group.Status.Backup.Profiles {
@@ -126,7 +126,7 @@ func (b *Backups) profile(ctx context.Context, g *groupLook, p *v1alpha1.BackupP
 	st := g.before(p.Name)
 	out := g.summary(p.Name)
 	out.LastScheduled, out.VerificationScheduled = st.LastScheduled, st.VerificationScheduled
-	// What came to be now has missed nothing: what a schedule would have named before is no backup that is missing.
+	// A new schedule has missed nothing: the times that it would have had earlier are no missing backups.
 	out.LastScheduled = since(p.Schedule != nil, out.LastScheduled, g.now)
 	out.VerificationScheduled = since(p.Verification != nil && p.Verification.Cron != "", out.VerificationScheduled, g.now)
 	h, trouble := g.health(p, out.LastScheduled)
@@ -172,7 +172,7 @@ func (b *Backups) profile(ctx context.Context, g *groupLook, p *v1alpha1.BackupP
 	return nil
 }
 
-// health is what is known of the profile's backups.
+// health gathers what is known of the profile's backups.
 func (g *groupLook) health(p *v1alpha1.BackupProfile, since *metav1.Time) (backup.Health, error) {
 	h := backup.Health{All: g.artifacts(p), Timeout: backupjob.Job{Profile: *p}.Timeout()}
 	if since != nil {
@@ -214,7 +214,7 @@ func (g *groupLook) health(p *v1alpha1.BackupProfile, since *metav1.Time) (backu
 	return h, nil
 }
 
-// verifications finds what was verified last.
+// verifications finds the last verifications.
 func (g *groupLook) verifications(profile string, h *backup.Health) {
 	var last time.Time
 	for _, mb := range g.of[profile] {
@@ -234,7 +234,7 @@ func (g *groupLook) verifications(profile string, h *backup.Health) {
 	}
 }
 
-// artifacts are the completed backups of a profile.
+// artifacts returns the completed backups of a profile.
 func (g *groupLook) artifacts(p *v1alpha1.BackupProfile) []backup.Artifact {
 	var out []backup.Artifact
 	place := placeOf(p, g.key.Namespace, g.key.Name)
@@ -255,7 +255,7 @@ func (g *groupLook) artifacts(p *v1alpha1.BackupProfile) []backup.Artifact {
 	return out
 }
 
-// base is the backup that the archive of binary logs builds upon, if it lies with this profile.
+// base returns the backup that the archive of binary logs builds upon, if it is of this profile.
 func (g *groupLook) base(profile string, all []backup.Artifact) string {
 	spec, status := g.group.Spec.Backup, g.group.Status.Backup
 	if spec == nil || spec.PITR == nil || !spec.PITR.Enabled || spec.PITR.Profile != profile || status == nil || status.PITR == nil || status.PITR.Latest == nil {
@@ -264,11 +264,11 @@ func (g *groupLook) base(profile string, all []backup.Artifact) string {
 	return backup.Base(all, status.PITR.Latest.Time)
 }
 
-// schedule makes the backup that is due. Its name follows from its time, so that to make it again makes no other.
+// schedule makes the backup that is due. Its name follows from its time, so that a second try makes no second backup.
 func (b *Backups) schedule(ctx context.Context, g *groupLook, p *v1alpha1.BackupProfile, h backup.Health, out *v1alpha1.BackupProfileStatus) error {
 	due := h.Schedule.Decide(out.LastScheduled.Time, g.now)
 	if b.Install.BackupImage == "" {
-		return nil // nobody could make it; the condition says so
+		return nil // no Job could make it; the condition says so
 	}
 	if !due.At.IsZero() {
 		if err := b.makeScheduled(ctx, g, p.Name, due.At); err != nil {
@@ -287,8 +287,8 @@ func (b *Backups) schedule(ctx context.Context, g *groupLook, p *v1alpha1.Backup
 	return nil
 }
 
-// makeScheduled makes the MysqlBackup for a time of a schedule. One that is there is what was wanted, unless it is another group's or profile's: then
-// this one has its other name.
+// makeScheduled makes the MysqlBackup for a time of a schedule. An existing one will do, unless it belongs to another group or profile: then this one
+// gets its other name.
 func (b *Backups) makeScheduled(ctx context.Context, g *groupLook, profile string, at time.Time) error {
 	names := []string{v1alpha1.ScheduledBackup(g.key.Name, profile, at), v1alpha1.ScheduledBackupApart(g.key.Name, profile, at)}
 	for _, name := range names {

@@ -61,7 +61,7 @@ var (
 		"profile", "reason")
 )
 
-// tell says what changed.
+// tell reports what changed.
 func (b *Backups) tell(k *look, before, after *v1alpha1.MysqlBackupStatus) {
 	if before.Phase == after.Phase && before.Reason == after.Reason {
 		return
@@ -83,7 +83,7 @@ func eventText(s *v1alpha1.MysqlBackupStatus) string {
 	return s.Message
 }
 
-// classOf are the reasons that say by themselves what it was.
+// classOf maps the reasons that already tell the class.
 var classOf = map[v1alpha1.Reason]backup.Class{
 	v1alpha1.ReasonBackupYielded: backup.ClassYielded, v1alpha1.ReasonBackupTimedOut: backup.ClassTimedOut,
 	v1alpha1.ReasonBackupTooLate: backup.ClassTimedOut, v1alpha1.ReasonBackupProfileMissing: backup.ClassConfig,
@@ -103,7 +103,7 @@ func (b *Backups) count(k *look, class backup.Class) {
 	metricFailures.WithLabelValues(k.mb.Namespace, k.mb.Spec.Group, k.mb.Spec.Profile, string(class)).Inc()
 }
 
-// about is what an event is about: the group, or the MysqlBackup if there is none.
+// about returns the object of an event: the group, or the MysqlBackup if there is none.
 func (k *look) about() runtime.Object {
 	if k.group != nil {
 		return k.group

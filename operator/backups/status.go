@@ -21,12 +21,12 @@ func sameStatus(a, b *v1alpha1.MysqlBackupStatus) bool { return equality.Semanti
 
 func timeOf(t time.Time) *metav1.Time { return &metav1.Time{Time: t.UTC().Truncate(time.Second)} }
 
-// status is what the MysqlBackup is to say once the step was decided on.
+// status is the new status of the MysqlBackup for the decided step.
 func (b *Backups) status(k *look, step backup.Step) v1alpha1.MysqlBackupStatus {
 	s := *k.mb.Status.DeepCopy()
 	before := s.Phase
 	s.Phase = step.Phase
-	// What ended the attempt before is said until the next one begins: that somebody waits for it is no news.
+	// The end of the previous attempt shows until the next one begins: that it waits is no news.
 	told := s.Reason == v1alpha1.ReasonBackupRetried && step.Reason == v1alpha1.ReasonBackupWaits
 	if step.Reason != "" && !told {
 		s.Reason, s.Message = step.Reason, clip(k.message(step))
@@ -56,7 +56,7 @@ func attemptText(s *v1alpha1.MysqlBackupStatus) string {
 	return fmt.Sprintf("attempt %d, from %s", s.Attempts, s.Site)
 }
 
-// completed takes over what the manifest says that was read.
+// completed copies what the manifest says, once that was read.
 func completed(s *v1alpha1.MysqlBackupStatus, k *look) {
 	r := k.made.result
 	s.Job, s.Progress, s.Bytes, s.Size, s.Encrypted = "", 100, r.StoredBytes, sizeOf(r.StoredBytes), r.Encrypted
@@ -64,7 +64,7 @@ func completed(s *v1alpha1.MysqlBackupStatus, k *look) {
 	if set, err := gtid.Parse(r.GTIDExecuted); err == nil {
 		s.GTIDExecuted = set.String()
 	}
-	// A clock of a node that is wrong must not have a backup end before it began, or in the future: retention goes by it.
+	// A node's wrong clock must not make a backup end before it began, or in the future: retention uses that time.
 	if at := k.made.finishedAt; s.StartedAt != nil && at.After(s.StartedAt.Time) && at.Before(k.now) {
 		s.FinishedAt = timeOf(at)
 	}
@@ -78,7 +78,7 @@ func (k *look) message(step backup.Step) string {
 	return ""
 }
 
-// texts are what the reasons of steps say.
+// texts are the messages for the reasons of steps.
 var texts = map[v1alpha1.Reason]func(*look) string{
 	v1alpha1.ReasonBackupWaits:    func(k *look) string { return k.waits },
 	v1alpha1.ReasonNoBackupSource: func(k *look) string { return k.choice.Message },
@@ -132,12 +132,12 @@ func placeOf(p *v1alpha1.BackupProfile, namespace, group string) string {
 	return render.BackupStorage(render.BackupAccess{Storage: p.Storage, Namespace: namespace, Group: group}).Bucket.Location()
 }
 
-// elsewhere is true if the backup lies in another storage than that which its profile names now.
+// elsewhere is true if the backup is in a storage other than the one that its profile names now.
 func (k *look) elsewhere() bool {
 	return k.mb.Status.Location != "" && k.mb.Status.Location != location(k)
 }
 
-// sizeOf is a number of bytes for people.
+// sizeOf formats a number of bytes for people.
 func sizeOf(n int64) string {
 	const unit = 1024
 	if n < unit {

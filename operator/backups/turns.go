@@ -16,21 +16,21 @@ import (
 	"github.com/mysql-mfg/mfg/operator/backup"
 )
 
-// turns bounds what runs at a time. What the cache shows is a moment old, so it remembers what was let start and is not seen yet. The zero
-// value is ready.
+// turns bounds how many run at a time. The cache is a moment old, so turns remembers what it allowed to start and the cache does not show
+// yet. The zero value is ready.
 type turns struct {
 	mu sync.Mutex
-	// granted are the backups that may start, with the version of the object at which they were let.
+	// granted are the backups that may start, with the version of the object at which they got leave.
 	granted map[types.NamespacedName]string
-	// unable are those that could not start at the last look, which must not keep others waiting.
+	// unable are those that could not start at the last look; they must not keep others waiting.
 	unable map[types.NamespacedName]time.Time
-	// jobs are the other Jobs that were let start, by task and name.
+	// jobs are the other Jobs that were allowed to start, by task and name.
 	jobs map[string]map[types.NamespacedName]time.Time
-	// tries counts verifications of which nothing was learnt. A restart begins at one again, which only means more tries.
+	// tries counts verifications without a result. A restart begins at one again, which only means more tries.
 	tries map[types.NamespacedName]int32
 }
 
-// remember notes that a verification was tried so often.
+// remember notes how often a verification was tried.
 func (t *turns) remember(key types.NamespacedName, tries int32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -52,7 +52,7 @@ func (t *turns) forgetTries(key types.NamespacedName) {
 	delete(t.tries, key)
 }
 
-// unableFor is how long a look is believed at which a backup could not start.
+// unableFor is how long a look counts that found a backup unable to start.
 const unableFor = 3 * whenWaiting
 
 func (t *turns) cannot(key types.NamespacedName) {
@@ -64,7 +64,7 @@ func (t *turns) cannot(key types.NamespacedName) {
 	t.unable[key] = time.Now()
 }
 
-// release gives a turn back that was not used.
+// release gives back an unused turn.
 func (t *turns) release(key types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -73,11 +73,11 @@ func (t *turns) release(key types.NamespacedName) {
 	delete(t.tries, key)
 }
 
-// turn says whether a backup that could start may.
+// turn says whether a backup that is able to start may do so.
 func (b *Backups) turn(ctx context.Context, mb *v1alpha1.MysqlBackup) (bool, error) {
 	b.turns.mu.Lock()
 	defer b.turns.mu.Unlock()
-	// Under the lock: what is listed must hold every start before this one, or this remembers it.
+	// Under the lock: either the list holds every earlier start, or the memory does.
 	var open v1alpha1.MysqlBackupList
 	if err := b.Client.List(ctx, &open, client.MatchingFields{indexOpen: isOpen}, client.UnsafeDisableDeepCopy); err != nil {
 		return false, fmt.Errorf("list backups: %w", err)
@@ -118,7 +118,7 @@ func (t *turns) take(open []v1alpha1.MysqlBackup, mb *v1alpha1.MysqlBackup, most
 	return false
 }
 
-// wakeWaiting has those looked at that have waited longest, once a turn is free. The others are looked at by the clock.
+// wakeWaiting wakes the backups that have waited longest, once a turn is free. For the others the clock is enough.
 func (b *Backups) wakeWaiting(ctx context.Context) {
 	var open v1alpha1.MysqlBackupList
 	if err := b.Client.List(ctx, &open, client.MatchingFields{indexOpen: isOpen}, client.UnsafeDisableDeepCopy); err != nil {
@@ -135,7 +135,7 @@ func (b *Backups) wakeWaiting(ctx context.Context) {
 	}
 }
 
-// seenAfter is how long a Job that was made may not be in the cache yet.
+// seenAfter is how long a new Job may be missing from the cache.
 const seenAfter = 15 * time.Second
 
 // jobTurn says whether another Job of a task may start.

@@ -14,11 +14,11 @@ import (
 	"github.com/mysql-mfg/mfg/operator/backup"
 )
 
-// verifyTries is how often a verification is tried of which nothing was learnt, because the storage was away or the pod went.
+// verifyTries is how often a verification is tried that has no result, because the storage was away or the pod went.
 const verifyTries = 3
 
-// verify has a completed backup restored into a scratch server when its annotation asks for it, and takes over what came of it. It returns
-// whether that is under way. Each step may be done again: the verdict is written before the annotation and the Job go.
+// verify restores a completed backup into a scratch server when its annotation asks for it, and records the result. It returns whether
+// that is under way. Each step may be repeated: the verdict is written before the annotation and the Job go.
 func (b *Backups) verify(ctx context.Context, k *look) (bool, error) {
 	wanted := k.mb.Annotations[v1alpha1.AnnotationVerifyBackup] != ""
 	if k.mb.Status.Phase != v1alpha1.BackupCompleted || k.facts.Deleted || k.profile == nil || !wanted && k.verify.object == nil {
@@ -29,7 +29,7 @@ func (b *Backups) verify(ctx context.Context, k *look) (bool, error) {
 		return true, nil
 	case backup.NoJob:
 		if k.elsewhere() {
-			// Where the profile points now nothing of it is: to find nothing there would pass for a backup that is not good.
+			// The storage that the profile names now has nothing of it: finding nothing there would pass for a bad backup.
 			b.Recorder.Emit(k.about(), k.mb, eventElsewhere, "Backup %s is not verified: it lies in %s, and its profile names another storage now", k.mb.Name, k.mb.Status.Location)
 			return false, b.answered(ctx, k)
 		}
@@ -55,7 +55,7 @@ func (b *Backups) verify(ctx context.Context, k *look) (bool, error) {
 	return false, b.removeJob(ctx, k.verify.object)
 }
 
-// answered takes the order for a verification off.
+// answered removes the order for a verification.
 func (b *Backups) answered(ctx context.Context, k *look) error {
 	before := k.mb.DeepCopy()
 	delete(k.mb.Annotations, v1alpha1.AnnotationVerifyBackup)
@@ -74,12 +74,12 @@ func (b *Backups) startVerification(ctx context.Context, k *look, try int32) err
 		return err
 	}
 	job := k.job(b.Install)
-	// Any site has the configuration of the keyring component, and tells how large the data may be.
+	// Every site has the configuration of the keyring component, and tells how large the data may be.
 	job.Site, job.Attempt = siteOf(k.group, cmp.Or(k.seen.ActiveSite, k.group.Status.ActiveSite, k.mb.Status.Site)), max(try, b.turns.tried(k.key())+1)
 	return b.create(ctx, job.Verify())
 }
 
-// verdict writes down what came of the verification.
+// verdict records the result of the verification.
 func (b *Backups) verdict(ctx context.Context, k *look, class backup.Class) error {
 	status := *k.mb.Status.DeepCopy()
 	at := k.verify.finishedAt

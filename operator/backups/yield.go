@@ -14,23 +14,23 @@ import (
 	"github.com/mysql-mfg/mfg/operator/backup"
 )
 
-// yieldInterval is how often it is looked whether a site that is copied is needed. The facts are those of the poll loop, in memory.
+// yieldInterval is how often watch checks whether a site that is being copied is needed. The facts are the poll loop's, in memory.
 const yieldInterval = 200 * time.Millisecond
 
-// ends are the ends of sessions that are under way. The zero value is ready.
+// ends tracks which backups' sessions are being ended. The zero value is ready.
 type ends struct {
 	mu      sync.Mutex
 	running sync.WaitGroup
-	// begun is when the sessions of an attempt were ended last.
+	// begun is when the sessions of an attempt were last ended.
 	begun map[types.NamespacedName]time.Time
-	// busy are those that are being ended.
+	// busy are those being ended now.
 	busy map[types.NamespacedName]bool
 }
 
-// endAgain is when the sessions of a backup that still runs are ended again: it may have been connecting just then.
+// endAgain is how soon the sessions of a backup that still runs are ended again: it may have just been connecting.
 const endAgain = 2 * time.Second
 
-// begin is false if it is being done, or was a moment ago.
+// begin returns false if that is under way, or was done a moment ago.
 func (e *ends) begin(key types.NamespacedName) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -55,11 +55,11 @@ func (e *ends) end(key types.NamespacedName) {
 	}
 }
 
-// NeedLeaderElection says that only who leads ends sessions.
+// NeedLeaderElection says that only the leader ends sessions.
 func (b *Backups) NeedLeaderElection() bool { return true }
 
-// Start watches the sites that are copied until ctx ends. It is beside the reconciles, so that no request that hangs keeps a lock on a site that
-// is to be promoted (I24).
+// Start watches the sites that are being copied until ctx ends. It runs beside the reconciles, so that no hanging request keeps a lock on a site
+// that must be promoted (I24).
 func (b *Backups) Start(ctx context.Context) error {
 	ticker := time.NewTicker(yieldInterval)
 	defer ticker.Stop()
@@ -74,12 +74,12 @@ func (b *Backups) Start(ctx context.Context) error {
 	}
 }
 
-// watch ends the sessions of every backup that must get out of the way. That it does is written down by the reconcile that it wakes; to end
-// them again, or too early, costs an attempt and nothing else.
+// watch ends the sessions of every backup that must get out of the way. The reconcile that it wakes records that; ending them again, or too
+// early, costs only an attempt.
 func (b *Backups) watch(ctx context.Context) {
 	var open v1alpha1.MysqlBackupList
 	if err := b.Client.List(ctx, &open, client.MatchingFields{indexOpen: isOpen}, client.UnsafeDisableDeepCopy); err != nil {
-		return // from memory: it fails only when everything ends
+		return // from memory: it fails only at shutdown
 	}
 	for i := range open.Items {
 		mb := &open.Items[i]

@@ -18,14 +18,14 @@ import (
 // cert-manager renews when a third is left.
 const Notice = 14 * 24 * time.Hour
 
-// Dates are those of the certificate in the Secret of a group, and of the authority that signed it; zero for one that is not known.
+// Dates are the dates of the certificate in the Secret of a group, and of the authority that signed it; zero if unknown.
 type Dates struct {
 	ServerBegins, ServerEnds, AuthorityBegins, AuthorityEnds time.Time
-	// ServerRenews and AuthorityRenews are from when on the operator makes others; zero if it does not.
+	// ServerRenews and AuthorityRenews are when the operator starts to renew them; zero if it does not.
 	ServerRenews, AuthorityRenews time.Time
 }
 
-// DatesOf reads them from the Secret. What the operator makes itself it renews, as it has decided.
+// DatesOf reads them from the Secret. The operator renews what it made itself, by its decision.
 func DatesOf(secret *corev1.Secret, made certs.Decision) Dates {
 	d := Dates{ServerRenews: made.ServerRenews, AuthorityEnds: made.AuthorityEnds, AuthorityRenews: made.AuthorityRenews}
 	server := chain.Read(secret.Data[certs.KeyServer])
@@ -54,7 +54,7 @@ func (d Dates) Soon(now time.Time) string {
 
 func over(notice, now time.Time) bool { return !notice.IsZero() && now.After(notice) }
 
-// noticeOf is from when on one that ends is said to end soon; zero if it is not known when it ends.
+// noticeOf returns when the warning begins that one ends soon; zero if its end is unknown.
 func noticeOf(begins, ends time.Time) time.Time {
 	if ends.IsZero() {
 		return ends
@@ -62,7 +62,7 @@ func noticeOf(begins, ends time.Time) time.Time {
 	return ends.Add(-min(Notice, ends.Sub(begins)/6))
 }
 
-// ServerNotice is from when on Soon speaks of the certificate; zero if it never does.
+// ServerNotice returns when Soon starts to name the certificate; zero if it never does.
 func (d Dates) ServerNotice() time.Time {
 	if !d.ServerRenews.IsZero() {
 		return time.Time{}
@@ -70,7 +70,7 @@ func (d Dates) ServerNotice() time.Time {
 	return noticeOf(d.ServerBegins, d.ServerEnds)
 }
 
-// AuthorityNotice is from when on Soon speaks of the authority; zero if it never does.
+// AuthorityNotice returns when Soon starts to name the authority; zero if it never does.
 func (d Dates) AuthorityNotice() time.Time {
 	if !d.AuthorityRenews.IsZero() {
 		return time.Time{}
@@ -78,7 +78,7 @@ func (d Dates) AuthorityNotice() time.Time {
 	return noticeOf(d.AuthorityBegins, d.AuthorityEnds)
 }
 
-// Status is what status says of them; nil if nothing is known.
+// Status returns what status says of them; nil if nothing is known.
 func (d Dates) Status() *v1alpha1.CertificateStatus {
 	if d.ServerEnds.IsZero() {
 		return nil

@@ -26,7 +26,7 @@ const (
 )
 
 const (
-	// escrowEvery is how often they are looked at, escrowRetry how soon again after an error.
+	// escrowEvery is how often look reads them, escrowRetry how soon after an error.
 	escrowEvery = time.Minute
 	escrowRetry = 5 * time.Second
 	// escrowTimeout bounds one look.
@@ -36,14 +36,14 @@ const (
 // errNotYet ends a handshake while there is no certificate.
 var errNotYet = errors.New("the certificate of the escrow listener is not made yet")
 
-// EscrowOptions is what an Escrow is made of.
+// EscrowOptions is what NewEscrow makes an Escrow from.
 type EscrowOptions struct {
 	Client client.Client
 	Live   client.Reader
 	Log    *slog.Logger
-	// Namespace is the operator's. The Service is that by which sidecars reach the listener, in it.
+	// Namespace is the operator's. Service is the one in it by which sidecars reach the listener.
 	Namespace, Service string
-	// Leading is closed once this process leads: only who leads writes.
+	// Leading is closed once this process leads: only the leader writes.
 	Leading <-chan struct{}
 }
 
@@ -53,7 +53,7 @@ type Escrow struct {
 	now atomic.Pointer[served]
 }
 
-// served is what the listener shows, and by what it is believed.
+// served is what the listener shows, and the authorities that make it trusted.
 type served struct {
 	certificate *tls.Certificate
 	bundle      []byte
@@ -70,7 +70,7 @@ func (e *Escrow) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return nil, errNotYet
 }
 
-// Bundle are the authorities by which a sidecar believes the listener, PEM; nil while there are none.
+// Bundle returns the authorities by which a sidecar trusts the listener, PEM; nil while there are none.
 func (e *Escrow) Bundle() []byte {
 	if now := e.now.Load(); now != nil {
 		return slices.Clone(now.bundle)
@@ -78,7 +78,7 @@ func (e *Escrow) Bundle() []byte {
 	return nil
 }
 
-// NeedLeaderElection is false: who does not lead shows the certificate all the same.
+// NeedLeaderElection is false: a process that does not lead shows the certificate too.
 func (e *Escrow) NeedLeaderElection() bool { return false }
 
 // Start keeps it until the context ends.
@@ -120,7 +120,7 @@ func (e *Escrow) leads() bool {
 	}
 }
 
-// look takes the steps that are due, if this process leads, and takes into memory what then is there.
+// look takes the steps that are due, if this process leads, and then loads the result into memory.
 func (e *Escrow) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, escrowTimeout)
 	defer cancel()
@@ -147,7 +147,7 @@ func (e *Escrow) look(ctx context.Context) error {
 	return nil
 }
 
-// nameEscrow is the label by which the Secrets are told from those of others.
+// nameEscrow is the label that tells the Secrets from those of others.
 const nameEscrow = "mfg-escrow"
 
 func (e *Escrow) keep(ctx context.Context, p *pair) error {
@@ -166,7 +166,7 @@ func (e *Escrow) keep(ctx context.Context, p *pair) error {
 	case err != nil:
 		return err
 	case d.Broken != "":
-		// What is there goes on to be shown.
+		// The listener continues to show the existing certificate.
 		e.Log.Error("the authority of the escrow listener is damaged; delete its Secret, and another is made", "secret", EscrowAuthority, "problem", d.Broken)
 	}
 	return nil

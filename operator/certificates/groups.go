@@ -30,13 +30,13 @@ var (
 // Groups keeps the certificates of groups with tls: {}.
 type Groups struct {
 	*scope.Base
-	// Adopt applies labels and owner to a Secret of the group, and nothing of its content.
+	// Adopt applies labels and owner to a Secret of the group, and leaves its content alone.
 	Adopt func(ctx context.Context, s *scope.Scope, secret *corev1.Secret) error
 }
 
-// Kept is what came of one look.
+// Kept is the result of one look.
 type Kept struct {
-	// Reason and Trouble say what keeps the operator from making the certificate; empty if nothing does. What is there stays.
+	// Reason and Trouble say what keeps the operator from making the certificate; empty if nothing does. The existing one stays.
 	Reason  v1alpha1.Reason
 	Trouble string
 	// Wait says what a replacement of the authority waits for; empty if none is under way.
@@ -92,7 +92,7 @@ func pairOf(base *scope.Base, s *scope.Scope) *pair {
 	}
 }
 
-// stateOf gathers what is decided on, but the Secrets.
+// stateOf gathers the input of the decision, except the Secrets.
 func stateOf(s *scope.Scope, order *certs.Order) certs.State {
 	out := certs.State{Now: s.Now, Title: "mysql-" + s.Key.Name, Names: render.CertificateNames(s.Group), Order: order}
 	sites := map[string]bool{}
@@ -118,7 +118,7 @@ func foreignText(s *scope.Scope, name string) string {
 		v1alpha1.LabelName, v1alpha1.NameMySQL, v1alpha1.LabelGroup, s.Key.Name, v1alpha1.LabelManagedBy, v1alpha1.ManagedByOperator)
 }
 
-// tell says what was done, after it is durable.
+// tell reports what was done, once it is durable.
 func (g *Groups) tell(s *scope.Scope, d certs.Decision) {
 	server := v1alpha1.MadeTLSSecret(s.Key.Name)
 	switch d.Step {
@@ -136,7 +136,7 @@ func (g *Groups) tell(s *scope.Scope, d certs.Decision) {
 	}
 }
 
-// order is what a person asks for. It has a name before anything is done for it, so that it is done once.
+// order returns a person's request. It gets an ID before any work for it begins, so that it is carried out once.
 func (g *Groups) order(ctx context.Context, s *scope.Scope) (*certs.Order, error) {
 	q, open := asks.Open(s.Group, v1alpha1.RequestRotateCertificate)
 	if !open || q.ID == "" {
@@ -149,7 +149,7 @@ func (g *Groups) order(ctx context.Context, s *scope.Scope) (*certs.Order, error
 	return order, nil
 }
 
-// Refuse answers an order for a group whose certificate somebody else makes.
+// Refuse answers an order for a group whose certificate the operator does not make.
 func (g *Groups) Refuse(ctx context.Context, s *scope.Scope) error {
 	q, open := asks.Open(s.Group, v1alpha1.RequestRotateCertificate)
 	if !open || q.ID == "" {
@@ -169,7 +169,7 @@ func (g *Groups) refuse(ctx context.Context, s *scope.Scope, value, why string) 
 	return nil
 }
 
-// short bounds what a person wrote.
+// short shortens what a person wrote.
 func short(value string) string {
 	if len(value) > 64 {
 		return value[:64] + "..."
@@ -188,7 +188,7 @@ func (g *Groups) answer(ctx context.Context, s *scope.Scope, order *certs.Order,
 	return g.AnswerOrder(ctx, s, v1alpha1.RequestRotateCertificate, s.Group.Annotations[v1alpha1.AnnotationRotateCertificate], asks.Done(text))
 }
 
-// Made are the Secrets that the operator made for a group with tls: {}, as they are: what goes or stays with its data.
+// Made returns the Secrets that the operator made for a group with tls: {}, as stored: they go or stay with its data.
 func (g *Groups) Made(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) ([]*corev1.Secret, error) {
 	if !group.Spec.TLS.Made() {
 		return nil, nil

@@ -23,18 +23,18 @@ import (
 // mostSteps bounds the steps of one look. A lost authority of a new site takes four.
 const mostSteps = 8
 
-// errForeign means that a Secret of a name that is needed was not made for this.
+// errForeign means that a Secret with a needed name was not made for this.
 var errForeign = errors.New("is there already and was not made for this")
 
-// pair are the two Secrets of an authority and what it signs.
+// pair is the two Secrets of an authority and of what it signs.
 type pair struct {
 	client client.Client
 	live   client.Reader
 
 	namespace, authority, server string
-	// labels are on both: by them they are told from Secrets of others.
+	// labels are on both, and tell them from Secrets of others.
 	labels map[string]string
-	// held are the two as they are; nil for one that does not exist.
+	// authorityHeld and serverHeld are the Secrets as read; nil if one does not exist.
 	authorityHeld, serverHeld *corev1.Secret
 }
 
@@ -55,7 +55,7 @@ func (p *pair) read(ctx context.Context) error {
 	return nil
 }
 
-// foreign is the name of a Secret that is there and is not the operator's own; empty if there is none.
+// foreign returns the name of an existing Secret that is not the operator's own; empty if there is none.
 func (p *pair) foreign() string {
 	for _, secret := range []*corev1.Secret{p.authorityHeld, p.serverHeld} {
 		if secret != nil && !isOwn(secret, p.labels) {
@@ -65,7 +65,7 @@ func (p *pair) foreign() string {
 	return ""
 }
 
-// isOwn is true for a Secret that carries the labels by which the operator knows its own.
+// isOwn is true for a Secret with the labels that mark the operator's own.
 func isOwn(secret *corev1.Secret, labels map[string]string) bool {
 	for _, key := range []string{v1alpha1.LabelManagedBy, v1alpha1.LabelGroup, v1alpha1.LabelName} {
 		if secret.Labels[key] != labels[key] {
@@ -75,7 +75,7 @@ func isOwn(secret *corev1.Secret, labels map[string]string) bool {
 	return true
 }
 
-// keep takes steps until nothing is to be done. It tells of each after it is durable.
+// keep takes steps until nothing is left to do. It tells of each once that is durable.
 func (p *pair) keep(ctx context.Context, state certs.State, tell func(certs.Decision)) (certs.Decision, error) {
 	if err := p.read(ctx); err != nil {
 		return certs.Decision{}, err
@@ -142,5 +142,5 @@ func (p *pair) write(ctx context.Context, ofAuthority bool, data map[string][]by
 	return nil
 }
 
-// overtaken is true if somebody wrote meanwhile: what stands then is decided on.
+// overtaken is true if another writer was faster: then the decision starts from what is stored.
 func overtaken(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }

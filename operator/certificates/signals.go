@@ -35,7 +35,7 @@ var (
 		"From when on the operator makes another certificate for its escrow listener. Absent if it makes none.")
 )
 
-// ShowEscrow shows when the certificate of the escrow listener ends, of one that a person made.
+// ShowEscrow shows when the certificate of the escrow listener ends, if a person made it.
 func ShowEscrow(c *x509.Certificate) {
 	metricEscrowExpiry.WithLabelValues().Set(float64(c.NotAfter.Unix()))
 	metricEscrowNotice.WithLabelValues().Set(float64(noticeOf(c.NotBefore, c.NotAfter).Unix()))
@@ -51,7 +51,7 @@ func Show(key types.NamespacedName, d Dates) {
 	set(metricRenewal, key, ofAuthority, d.AuthorityRenews)
 }
 
-// set has no series of what is not known: 0 would be a certificate that ended in 1970.
+// set removes the series of an unknown time: 0 would be a certificate that ended in 1970.
 func set(metric *prometheus.GaugeVec, key types.NamespacedName, of string, at time.Time) {
 	if at.IsZero() {
 		metric.DeleteLabelValues(key.Namespace, key.Name, of)

@@ -14,64 +14,64 @@ import (
 	"time"
 )
 
-// State is what the next step is decided on.
+// State is the input of the decision on the next step.
 type State struct {
 	Now time.Time
 	// Title begins the common names, such as mysql-orders: at most 48 bytes.
 	Title string
-	// Names are all that the server certificate has to carry.
+	// Names are all names that the server certificate must carry.
 	Names []string
 	// Authority and Server are the data of the two Secrets; nil if one does not exist.
 	Authority, Server map[string][]byte
-	// Sites are all that have to have loaded something before the next step.
+	// Sites are all sites that must have loaded the files before the next step.
 	Sites []Site
-	// Order is what a person asks for; nil normally.
+	// Order is a person's request; nil normally.
 	Order *Order
 }
 
-// Site says what the MySQL of a site took last: fingerprints of ca.crt and tls.crt, as of Fingerprint; empty while that is not known.
+// Site says what the MySQL of a site last loaded: the fingerprints of ca.crt and tls.crt, made by Fingerprint; empty while unknown.
 type Site struct {
 	Name            string
 	Bundle, Current string
 }
 
-// Order asks for what would come later, or never.
+// Order asks for something that would otherwise come later, or never.
 type Order struct {
-	// ID tells it from every other one.
+	// ID tells it from every other order.
 	ID string
 	// Authority is true for another authority, false for another server certificate.
 	Authority bool
-	// Grace is for how long clients are given the new authority before it signs.
+	// Grace is how long clients have the new authority before it signs.
 	Grace time.Duration
 }
 
-// Step is what is to be written next.
+// Step is what to write next.
 type Step string
 
 // The steps.
 const (
-	// Nothing is to be written.
+	// Nothing means that there is nothing to write.
 	Nothing Step = ""
-	// MakeAuthority makes the first one, or one in the place of one that is lost.
+	// MakeAuthority makes the first authority, or replaces a lost one.
 	MakeAuthority Step = "MakeAuthority"
-	// PrepareAuthority makes the next authority, which is trusted and signs nothing yet.
+	// PrepareAuthority makes the next authority, which is trusted but signs nothing yet.
 	PrepareAuthority Step = "PrepareAuthority"
-	// TrustAuthorities puts the authorities that are to be trusted where servers and clients find them.
+	// TrustAuthorities puts the trusted authorities where servers and clients find them.
 	TrustAuthorities Step = "TrustAuthorities"
-	// SwitchAuthority has the next authority sign from now on.
+	// SwitchAuthority makes the next authority sign from now on.
 	SwitchAuthority Step = "SwitchAuthority"
 	// IssueServer makes a server certificate.
 	IssueServer Step = "IssueServer"
-	// DropFormer has the former authority trusted no more.
+	// DropFormer ends the trust in the former authority.
 	DropFormer Step = "DropFormer"
 )
 
-// OfAuthority is true for a step that changes the authority's Secret, false for one that changes the server's.
+// OfAuthority is true for a step that changes the authority's Secret, and false for one that changes the server's.
 func (s Step) OfAuthority() bool {
 	return s != TrustAuthorities && s != IssueServer
 }
 
-// Decision is what follows from a State.
+// Decision is what Decide answers.
 type Decision struct {
 	Step Step
 	// Why says why a server certificate is made.
@@ -82,19 +82,19 @@ type Decision struct {
 	Broken string
 	// Done is true once the order is carried out.
 	Done bool
-	// ServerEnds and AuthorityEnds are when they do; zero while there is none.
+	// ServerEnds and AuthorityEnds are when each certificate ends; zero while there is none.
 	ServerEnds, AuthorityEnds time.Time
-	// ServerRenews and AuthorityRenews are from when on another one is made; zero while there is none.
+	// ServerRenews and AuthorityRenews are when each is due for renewal; zero while there is none.
 	ServerRenews, AuthorityRenews time.Time
 }
 
-// Fingerprint is how a file that was loaded is named: hexadecimal SHA-256.
+// Fingerprint names a loaded file: by its hexadecimal SHA-256.
 func Fingerprint(file []byte) string {
 	sum := sha256.Sum256(file)
 	return hex.EncodeToString(sum[:])
 }
 
-// Decide says what is to be written next.
+// Decide says what to write next.
 func Decide(s State) Decision {
 	if s.Authority == nil {
 		return Decision{Step: MakeAuthority}
@@ -111,10 +111,10 @@ func Decide(s State) Decision {
 	d.Done = s.done(a)
 	early := s.Now.Before(a.now.cert.NotBefore)
 	if early && s.isShown() {
-		return d // it is good by the clocks of all sites: it is this one that is behind
+		return d // it is good by the clocks of all sites: this clock is behind
 	}
 	if early || !s.Now.Before(a.now.cert.NotAfter) {
-		// What it signs is good for nothing.
+		// What it signs is useless.
 		d.Step = PrepareAuthority
 		if a.next != nil {
 			d.Step = SwitchAuthority
@@ -137,7 +137,7 @@ func Decide(s State) Decision {
 	return d
 }
 
-// settle decides once there is a server certificate, and all is given out that is to be trusted.
+// settle decides once there is a server certificate, and all trusted authorities are handed out.
 func (s State) settle(d *Decision, a authority, server *x509.Certificate) {
 	loading := s.behind(func(site Site) string { return site.Bundle }, KeyBundle)
 	if server.CheckSignatureFrom(a.now.cert) != nil {
@@ -154,7 +154,7 @@ func (s State) settle(d *Decision, a authority, server *x509.Certificate) {
 	}
 }
 
-// resign decides when a certificate of a former authority is replaced.
+// resign decides when to replace a certificate of a former authority.
 func (s State) resign(d *Decision, server *x509.Certificate, loading []string) {
 	switch {
 	case len(loading) == 0:
@@ -195,7 +195,7 @@ func (s State) part(d *Decision, server *x509.Certificate, loading []string) {
 	}
 }
 
-// wantsNext is true if another authority is to be made, or an order to be noted on the one that is made already.
+// wantsNext is true if another authority must be made, or an order noted on the one that is already made.
 func (s State) wantsNext(a authority) bool {
 	ordered := s.Order != nil && s.Order.Authority && string(s.Authority[KeyOrder]) != s.Order.ID
 	if a.next != nil {
@@ -208,13 +208,13 @@ func (s State) wantsNext(a authority) bool {
 	return ordered || s.Now.Add(AuthorityRest).After(a.now.cert.NotAfter)
 }
 
-// isShown is true if MySQL of every site has taken what is in the Secret: sidecars offer it nothing whose time has not come by their clocks.
+// isShown is true if the MySQL of every site has loaded what is in the Secret: sidecars offer it nothing that is not valid yet by their clocks.
 func (s State) isShown() bool {
 	return len(s.Sites) > 0 && len(s.behind(func(site Site) string { return site.Bundle }, KeyBundle)) == 0 &&
 		len(s.behind(func(site Site) string { return site.Current }, KeyServer)) == 0
 }
 
-// renewal says why the server certificate is made again; empty if it is not.
+// renewal says why to make the server certificate again; empty if there is no reason.
 func (s State) renewal(server *x509.Certificate) string {
 	if s.Order != nil && !s.Order.Authority && string(s.Server[KeyOrder]) != s.Order.ID {
 		return "by order"
@@ -225,7 +225,7 @@ func (s State) renewal(server *x509.Certificate) string {
 	return ""
 }
 
-// done is true once an order is carried out.
+// done is true once an order has been carried out.
 func (s State) done(a authority) bool {
 	switch {
 	case s.Order == nil:
@@ -236,7 +236,7 @@ func (s State) done(a authority) bool {
 	return string(s.Server[KeyOrder]) == s.Order.ID
 }
 
-// behind are the sites whose MySQL has not taken a file as it is now.
+// behind returns the sites whose MySQL has not loaded the present version of a file.
 func (s State) behind(of func(Site) string, key string) []string {
 	var out []string
 	want := Fingerprint(s.Server[key])
@@ -248,7 +248,7 @@ func (s State) behind(of func(Site) string, key string) []string {
 	return out
 }
 
-// Renews is from when on a server certificate is made again: when two thirds of its time are over.
+// Renews returns when a server certificate is due for renewal: after two thirds of its time.
 func Renews(c *x509.Certificate) time.Time { return c.NotBefore.Add(lifeOf(c) * 2 / 3) }
 
 func lifeOf(c *x509.Certificate) time.Duration { return c.NotAfter.Sub(c.NotBefore) }
@@ -263,9 +263,9 @@ func union(a, b []string) []string {
 
 func list(names []string) string { return strings.Join(names, ", ") }
 
-// graceOf is what the authority's Secret says, or the usual time.
+// graceOf returns what the authority's Secret says, or the usual time.
 func graceOf(data map[string][]byte) time.Duration {
-	grace, _ := time.ParseDuration(string(data[KeyOrderGrace])) // what is none is 0
+	grace, _ := time.ParseDuration(string(data[KeyOrderGrace])) // a text that is no duration is 0
 	if grace < LeastGrace || grace > MostGrace {
 		return Grace
 	}
@@ -282,7 +282,7 @@ func ParseOrder(id, value string) (*Order, error) {
 	if !timed {
 		return o, nil
 	}
-	o.Grace, _ = time.ParseDuration(grace) // what is none is 0
+	o.Grace, _ = time.ParseDuration(grace) // a text that is no duration is 0
 	if o.Grace < LeastGrace || o.Grace > MostGrace {
 		return nil, fmt.Errorf("%q is no duration from %s to %s, such as 1h", grace, LeastGrace, MostGrace)
 	}

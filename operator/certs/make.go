@@ -18,10 +18,10 @@ import (
 	"time"
 )
 
-// serialBytes is how long a serial number is: more than enough to never meet again, and below the 20 that a certificate may have.
+// serialBytes is how long a serial number is: long enough never to repeat, and below the limit of 20 for a certificate.
 const serialBytes = 16
 
-// ErrUseless means that the authority makes no certificate that would be believed, whatever is tried.
+// ErrUseless means that no certificate of this authority would be trusted, however often it is made.
 var ErrUseless = errors.New("no certificate that this authority signs is good for the group")
 
 // Carry returns what the Secret of a step holds once the step is carried out. Randomness comes from the caller.
@@ -46,7 +46,7 @@ func (s State) Carry(d Decision, random io.Reader) (map[string][]byte, error) {
 	return nil, fmt.Errorf("there is no step %q", d.Step)
 }
 
-// trust gives out the authorities that are to be trusted.
+// trust hands out the authorities to trust.
 func (s State) trust() (map[string][]byte, error) {
 	a, err := readAuthority(s.Authority)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s State) trust() (map[string][]byte, error) {
 	return out, nil
 }
 
-// makeAuthority begins with what is trusted already: what the group's former authority signed must be trusted until all trust the new one.
+// makeAuthority keeps what is trusted already: what the group's former authority signed must be trusted until all trust the new one.
 func (s State) makeAuthority(random io.Reader) (map[string][]byte, error) {
 	cert, key, err := s.newAuthority(random)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s State) prepare(random io.Reader) (map[string][]byte, error) {
 	return out, nil
 }
 
-// promoted has the next authority take the place of the one that signs.
+// promoted puts the next authority in the place of the one that signs.
 func (s State) promoted() (map[string][]byte, error) {
 	a, err := readAuthority(s.Authority)
 	if err != nil {
@@ -114,7 +114,7 @@ func (s State) newAuthority(random io.Reader) (cert, key []byte, err error) {
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial,
-		// Another name for each: some look for an authority by its name alone.
+		// Each has another name: some programs look for an authority by its name alone.
 		Subject:   pkix.Name{CommonName: s.Title + " CA " + hex.EncodeToString(serial.Bytes()[:4])},
 		NotBefore: s.Now.Add(-Skew), NotAfter: s.Now.Add(AuthorityLife),
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign, IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
@@ -148,7 +148,7 @@ func (s State) issue(random io.Reader) (map[string][]byte, error) {
 	if out[KeyServer], out[KeyServerKey], err = sign(random, template, a.now, private); err != nil {
 		return nil, err
 	}
-	// Written, it would be made again at once, and without end.
+	// If it were written, it would be made again at once, and without end.
 	made := s
 	made.Server = out
 	if _, wrong := readServer(made, a); wrong != "" {
@@ -175,7 +175,7 @@ func sign(random io.Reader, template *x509.Certificate, by signer, key *ecdsa.Pr
 	return pem.EncodeToMemory(&pem.Block{Type: blockCertificate, Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: blockKey, Bytes: raw}), nil
 }
 
-// newSerial is a positive number of a fixed length.
+// newSerial returns a positive number of a fixed length.
 func newSerial(random io.Reader) (*big.Int, error) {
 	raw := make([]byte, serialBytes)
 	if _, err := io.ReadFull(random, raw); err != nil {
@@ -185,7 +185,7 @@ func newSerial(random io.Reader) (*big.Int, error) {
 	return new(big.Int).SetBytes(raw), nil
 }
 
-// Bundle is the file of the authorities that are to be trusted now, by what the authority's Secret holds.
+// Bundle returns the file of the authorities to trust now, by what the authority's Secret holds.
 func Bundle(data map[string][]byte, now time.Time) ([]byte, error) {
 	a, err := readAuthority(data)
 	if err != nil {

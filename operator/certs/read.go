@@ -18,7 +18,7 @@ import (
 const (
 	blockCertificate = "CERTIFICATE"
 	blockKey         = "PRIVATE KEY"
-	// mostFormer bounds what is kept of what a person put there, or of authorities that were lost one after the other.
+	// mostFormer bounds how many former authorities are kept: a person may add some, and several may be lost in a row.
 	mostFormer = 8
 )
 
@@ -38,7 +38,7 @@ type authority struct {
 	former []*x509.Certificate
 }
 
-// readAuthority reads the authority's Secret. What is not in use yet, or no more, may be unreadable: it is as if it were not there.
+// readAuthority reads the authority's Secret. Parts not yet in use, or no longer, may be unreadable: they count as missing.
 func readAuthority(data map[string][]byte) (authority, error) {
 	now, err := readSigner(data[KeyAuthority], data[KeyPrivate])
 	if err != nil {
@@ -52,7 +52,7 @@ func readAuthority(data map[string][]byte) (authority, error) {
 func readSigner(cert, key []byte) (*signer, error) {
 	pair, err := chain.Pair(cert, key)
 	if err != nil {
-		// Never with the error's own words: they might quote what a person put there.
+		// Never with the error's own words: they might quote what a person wrote there.
 		return nil, fmt.Errorf("%s and %s are no pair of a certificate and its key", KeyAuthority, KeyPrivate)
 	}
 	private, is := pair.PrivateKey.(*ecdsa.PrivateKey)
@@ -62,13 +62,13 @@ func readSigner(cert, key []byte) (*signer, error) {
 	return &signer{pair.Leaf, private}, nil
 }
 
-// certificates are those of a PEM file that can be read.
+// certificates returns the readable certificates of a PEM file.
 func certificates(file []byte) []*x509.Certificate {
 	all := chain.Read(file)
 	return all[:min(len(all), mostFormer)]
 }
 
-// trusted are all authorities that are valid, the oldest first: in an order that stays the same while the role of each changes.
+// trusted returns all valid authorities, the oldest first: that order stays the same while the role of each changes.
 func (a authority) trusted(now time.Time) []*x509.Certificate {
 	all := append([]*x509.Certificate{a.now.cert}, a.former...)
 	if a.next != nil {
@@ -84,7 +84,7 @@ func (a authority) trusted(now time.Time) []*x509.Certificate {
 	return slices.CompactFunc(all, func(x, y *x509.Certificate) bool { return bytes.Equal(x.Raw, y.Raw) })
 }
 
-// bundle is the file of all that are trusted.
+// bundle returns the file of all trusted authorities.
 func (a authority) bundle(now time.Time) []byte { return encode(a.trusted(now)) }
 
 func encode(all []*x509.Certificate) []byte {

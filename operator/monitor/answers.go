@@ -21,7 +21,7 @@ import (
 
 var eventFailoverForced = events.Warning(v1alpha1.ReasonFailoverForced, "Failover")
 
-// answerer answers the requests that people make of the failover of a group, and takes them off.
+// answerer answers people's requests about the failover of a group, and removes them.
 type answerer struct {
 	m    *Monitor
 	log  *slog.Logger
@@ -34,12 +34,12 @@ type answered struct {
 	request.Answer
 }
 
-// String is what an event says of it.
+// String is the text of its event.
 func (a answered) String() string {
 	return fmt.Sprintf("%s=%s: %s", a.Kind.Annotation(), a.Value, a.Answer)
 }
 
-// answer answers a request, and is false if that has to be done again.
+// answer answers a request, and returns false if it must try again.
 func (r answerer) answer(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, a answered) bool {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
@@ -47,14 +47,14 @@ func (r answerer) answer(ctx context.Context, group *v1alpha1.MysqlFailoverGroup
 	err := w.Answer(ctx, group.DeepCopy(), a.Request, a.Answer)
 	switch {
 	case apierrors.IsConflict(err):
-		r.log.Debug("answer request", "error", err) // somebody wrote at the same time: the next pass takes it off
+		r.log.Debug("answer request", "error", err) // another writer was faster: the next pass removes it
 	case err != nil:
 		r.log.Error("answer request", "error", err)
 	}
 	return err == nil
 }
 
-// answerPlanned answers the requests about a planned failover, unless it is not known what is durable.
+// answerPlanned answers the requests about a planned failover, once the loop knows what is durable.
 func (l *loop) answerPlanned(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) {
 	if l.loaded {
 		answerer{l.m, l.log, &l.told}.planned(ctx, group, l.durable.Planned)
@@ -76,7 +76,7 @@ func (r answerer) planned(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 	}
 }
 
-// plannedOutcomes are those of the phases with which a planned failover ends.
+// plannedOutcomes are the outcomes of the phases that end a planned failover.
 var plannedOutcomes = map[v1alpha1.PlannedPhase]v1alpha1.RequestOutcome{
 	v1alpha1.PlannedSucceeded: v1alpha1.RequestDone,
 	v1alpha1.PlannedRefused:   v1alpha1.RequestRefused,
@@ -92,7 +92,7 @@ func abortAnswer(p *failover.Planned, now time.Time) request.Answer {
 	return request.Answer{Outcome: v1alpha1.RequestDone, Reason: v1alpha1.AnswerAborted, Message: words}
 }
 
-// order answers a person's order once a site is open: it was carried out, or there is nothing to override. Left in place it
+// order answers a person's order once a site is open: it was carried out, or there is nothing to override. If it stayed, it
 // would move the role at the next fault.
 func (r answerer) order(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
 	q, _ := request.Of(group, v1alpha1.RequestForceFailover)
@@ -110,8 +110,8 @@ func (r answerer) order(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 	}
 }
 
-// meaningless are the requests that ask for something of a site and name none, or order one to take over that never can, with their
-// answers. Nobody knows what was meant, so nothing is done; an order that stayed would be forgotten until the site is made one that can.
+// meaningless returns the requests that need a site and name none, or order a site to take over that never can, with their answers.
+// Their meaning is unknown, so nothing is done. An order that stayed would be forgotten, until that site becomes able to take over.
 func meaningless(group *v1alpha1.MysqlFailoverGroup) (all []answered) {
 	var names, able []string
 	for _, site := range group.Spec.Sites {
@@ -141,7 +141,7 @@ func meaningless(group *v1alpha1.MysqlFailoverGroup) (all []answered) {
 	return append(all, answered{q, request.Refused(reason, why)})
 }
 
-// senseless takes such requests off the group, and says why.
+// senseless removes such requests from the group, and says why.
 func (r answerer) senseless(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) {
 	for _, kind := range []v1alpha1.RequestKind{v1alpha1.RequestPlannedFailover, v1alpha1.RequestForceFailover} {
 		if _, asked := request.Of(group, kind); !asked {

@@ -12,8 +12,8 @@ import (
 	"github.com/mysql-mfg/mfg/operator/authority"
 )
 
-// Answer implements the server's Authority: the statement that stands, signed with the asker's nonce. The moment of the
-// answer is remembered before it is given, so that no lease can be renewed unseen (I4).
+// Answer implements the server's Authority: it returns the valid statement, signed with the asker's nonce. It notes the
+// time of the answer before it gives it, so that no lease can be renewed unseen (I4).
 func (m *Monitor) Answer(q wire.Ask) (wire.Signed, error) {
 	m.mu.Lock()
 	leading := m.running != nil && m.running.Err() == nil
@@ -28,7 +28,7 @@ func (m *Monitor) Answer(q wire.Ask) (wire.Signed, error) {
 		return "", wire.ErrNotLeading
 	}
 	if l.foreign.Load() {
-		return "", wire.ErrUnknownGroup // another release answers, and what is answered here would not be known there (I4)
+		return "", wire.ErrUnknownGroup // another release answers, and would not know what this one answers (I4)
 	}
 	return l.authority.Answer(q, time.Now())
 }

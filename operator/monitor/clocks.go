@@ -7,8 +7,8 @@ import (
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
 
-// evenClocks corrects the lag of each replica by how the clocks of its server and of its source differ: half a second that a replica's
-// clock is ahead is half a second of lag otherwise, and would make every planned failover to it impossible while there is load.
+// evenClocks corrects the lag of each replica by the difference between its server's clock and its source's. Otherwise a replica's
+// clock that is half a second ahead means half a second of lag, and under load no planned failover to it would be possible.
 func evenClocks(sites []failover.Site, seen []*mysql.Status) {
 	ahead := map[string]*float64{}
 	for i, site := range sites {

@@ -13,13 +13,13 @@ import (
 )
 
 // Endings notes how pods end while this process runs, also before it leads: a pod that its kubelet has ended is gone a moment
-// later, and whoever leads by then must not wait for it.
+// later, and the leader of that moment must not wait for it.
 type Endings struct{ m *Monitor }
 
-// Endings is to be run beside the loops.
+// Endings returns what to run beside the loops.
 func (m *Monitor) Endings() Endings { return Endings{m} }
 
-// NeedLeaderElection says that whoever may lead next has to know it too.
+// NeedLeaderElection says that the process that may lead next must know it too.
 func (Endings) NeedLeaderElection() bool { return false }
 
 // Start listens until ctx ends.

@@ -12,18 +12,18 @@ import (
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
 
-// Explanations keeps the last look at each group, so that why it was decided as it was can be explained when somebody asks. The
-// loop only stores three values; the explanation is made for the one who asks. The zero value works; it locks itself.
+// Explanations keeps the last look at each group, so that it can explain the last decision when asked. The loop only stores
+// three values; the explanation is made when it is asked for. The zero value works; it locks itself.
 type Explanations struct{ last sync.Map }
 
-// look is what one decision was made of and what it was.
+// look is one decision with its input.
 type look struct {
 	snapshot failover.Snapshot
 	memory   failover.Memory
 	decision failover.Decision
 }
 
-// Keep keeps a look. The memory is that which Decide was given. Nothing of it may be changed afterwards.
+// Keep keeps a look. The memory is the one that Decide got. None of it may change afterwards.
 func (e *Explanations) Keep(key types.NamespacedName, s failover.Snapshot, m failover.Memory, d failover.Decision) {
 	e.last.Store(key, look{snapshot: s, memory: m, decision: d})
 }

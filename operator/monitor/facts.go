@@ -14,7 +14,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
 
-// Facts is a group as the loop last saw it, for whoever works beside it.
+// Facts is a group as the loop last saw it, for the code that works beside it.
 type Facts struct {
 	ActiveSite string
 	Epoch      int64
@@ -23,10 +23,10 @@ type Facts struct {
 	Sites []SiteFacts
 	// Target is the site that is being promoted, or that a planned failover waits for to catch up; empty if there is none.
 	Target string
-	// InDoubt is true if the active site was not seen open for writes by the operator itself in this poll, or is about to go while nobody
-	// has caught up who could take its place.
+	// InDoubt is true if the operator itself did not see the active site open for writes in this poll, or if the active site is about to
+	// go and no site that could take its place has caught up.
 	InDoubt bool
-	// SignedBy is the public key of what the sites were told, and Vouch has it vouch for the one that is to come after it.
+	// SignedBy is the public key that the sites' statements were signed with, and Vouch makes it vouch for the next key.
 	SignedBy ed25519.PublicKey
 	Vouch    func(next ed25519.PublicKey) wire.Chain
 }
@@ -37,7 +37,7 @@ type SiteFacts struct {
 	View failover.View
 	// AdminAddr is the address of the admin interface; empty without a pod.
 	AdminAddr string
-	// ReceiverSerial is that of the accounts Secret whose password the site's receiver was given; 0 if that is not known.
+	// ReceiverSerial is the serial of the accounts Secret whose password the site's receiver got; 0 if unknown.
 	ReceiverSerial int64
 	// Verified is true if the site's receiver was seen to verify the active site, while TLS comes to the group.
 	Verified bool

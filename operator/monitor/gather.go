@@ -20,7 +20,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/monitor/evidence"
 )
 
-// askTimeout bounds what is asked of one site in one poll.
+// askTimeout bounds the questions to one site in one poll.
 const askTimeout = failover.AskTimeout
 
 // patience is how long a site may take to answer in this poll.
@@ -28,7 +28,7 @@ func (l *loop) patience(site string, p failover.Policy) time.Duration {
 	return l.durable.Transition.Patience(site, l.silent[site], time.Now(), p)
 }
 
-// noteSilent keeps who did not answer this poll, for the next one.
+// noteSilent keeps for the next poll which sites did not answer this one.
 func (l *loop) noteSilent(sites []failover.Site) {
 	l.silent = map[string]bool{}
 	for _, site := range sites {
@@ -41,11 +41,11 @@ func (l *loop) cluster() evidence.Cluster {
 	return evidence.Cluster{Client: l.m.Client, Ends: &l.m.ends, LongWork: l.m.LongWork, Log: l.log}
 }
 
-// gather asks every site at once and returns what was seen. It takes no longer than askTimeout and a little.
+// gather asks all sites in parallel and returns what it saw. It takes no longer than askTimeout and a little.
 func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) failover.Snapshot {
 	pods := l.cluster().Pods(ctx, group)
 	s := failover.Snapshot{Group: failover.Group{Namespace: l.key.Namespace, Name: l.key.Name}, Policy: policy(group), Status: l.durable, Sites: sitesOf(group, l.durable, pods)}
-	// Before the first epoch there is no statement, and the sidecars are asked for their reports only.
+	// Before the first epoch there is no statement, so the sidecars only give their reports.
 	signed, _ := l.authority.Sign(time.Now())
 	var asked sync.WaitGroup
 	seen := make([]*mysql.Status, len(s.Sites))
@@ -79,7 +79,7 @@ func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) f
 	l.takeFences()
 	s.Answered, s.Permitted = l.authority.Answered(names)
 	s.Renewed = l.authority.Renewed(names)
-	// What an earlier loop answered is not known to this one.
+	// This loop does not know what an earlier one answered.
 	s.LeaderSince = l.started
 	if l.m.Former != nil {
 		s.FormerUntil = l.m.Former(group, l.started)
@@ -91,8 +91,8 @@ func (l *loop) gather(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) f
 	return s
 }
 
-// podUIDs are the pods that were asked: what is decided rests on them, and on no others. One that is not in status yet is left out: were
-// it let open, and gone when the next operator begins, that would not know of it (I1, I9).
+// podUIDs returns the pods that were asked: the decision rests on them alone. A pod that is not in status yet is left out: if it could
+// open, and were gone when the next operator begins, that operator would not know of it (I1, I9).
 func podUIDs(sites []failover.Site, noted failover.Durable) map[string]string {
 	uids := map[string]string{}
 	for _, site := range sites {
@@ -103,8 +103,8 @@ func podUIDs(sites []failover.Site, noted failover.Durable) map[string]string {
 	return uids
 }
 
-// sitesOf lists the sites of the spec, and those that left it and may still run: a pod of theirs could vouch for the old
-// active site, or be it.
+// sitesOf lists the sites of the spec, and those that left it and may still run: a pod of such a site could vouch for
+// the old active site, or be it.
 func sitesOf(group *v1alpha1.MysqlFailoverGroup, durable failover.Durable, pods map[string][]*corev1.Pod) []failover.Site {
 	var sites []failover.Site
 	for _, spec := range group.Spec.Sites {
@@ -143,12 +143,12 @@ func sitesOf(group *v1alpha1.MysqlFailoverGroup, durable failover.Durable, pods 
 	return sites
 }
 
-// listed is true if the pod of another site has this one among the peers that its sidecar was started with.
+// listed is true if the sidecar of another site was started with this one among its peers.
 func listed(group *v1alpha1.MysqlFailoverGroup, site string, pods map[string][]*corev1.Pod) bool {
 	peer := net.JoinHostPort(siteHost(group, site), strconv.Itoa(wire.PortSidecar))
 	for other, of := range pods {
 		if len(of) > 0 && evidence.HoldsVolume(of[0]) {
-			// It has the lock of the volume, so those before it on its node have ended, whatever their objects say.
+			// It has the lock of the volume, so earlier pods on its node have ended, whatever their objects say.
 			first := of[0]
 			of = slices.DeleteFunc(slices.Clone(of), func(p *corev1.Pod) bool { return p != first && p.Spec.NodeName == first.Spec.NodeName })
 		}
@@ -161,8 +161,8 @@ func listed(group *v1alpha1.MysqlFailoverGroup, site string, pods map[string][]*
 	return false
 }
 
-// escrowMissing is true if the escrow Secret that a sealed site is sealed with is gone, or is not what was stored: only that brings a
-// site that cannot write its keyring into the phase Failed. Of a keyring that can be written the site's own report tells.
+// escrowMissing is true if the escrow Secret of a sealed site is gone, or is not what was stored: nothing else brings a site that
+// cannot write its keyring into the phase Failed. If it can, the site's own report tells the state.
 func escrowMissing(group *v1alpha1.MysqlFailoverGroup, site string) bool {
 	if group.Status.EncryptionAtRest == nil {
 		return false
@@ -191,14 +191,14 @@ func siteHost(group *v1alpha1.MysqlFailoverGroup, site string) string {
 	return v1alpha1.SiteName(group.Name, site) + "." + group.Namespace + ".svc"
 }
 
-// question is how one site is asked, and what its sidecar is told.
+// question is how to ask one site, and the statement for its sidecar.
 type question struct {
 	link   *siteLink
 	pods   []*corev1.Pod
 	signed wire.Signed
 }
 
-// ask asks one site: a push to its sidecar and one query to its MySQL, side by side. It returns what MySQL answered, if it did.
+// ask asks one site: a push to its sidecar and one query to its MySQL, side by side. It returns the answer of MySQL, if there is one.
 func (l *loop) ask(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, q question, site *failover.Site) *mysql.Status {
 	link, pods := q.link, q.pods
 	site.Pod = l.cluster().Of(ctx, group, site.Name, pods)
@@ -221,7 +221,7 @@ func (l *loop) ask(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, q qu
 	return seen
 }
 
-// compareVolumes compares the volume of a site with the one that status names for it.
+// compareVolumes compares the volume of a site with the one in its status.
 func compareVolumes(group *v1alpha1.MysqlFailoverGroup, site *failover.Site) {
 	id, noted := site.Sidecar.Report.VolumeID, ""
 	if !site.Sidecar.Answered || id == "" {

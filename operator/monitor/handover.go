@@ -16,11 +16,11 @@ import (
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
 
-// applyTimeout is how long one look at what a target has applied waits for it.
+// applyTimeout bounds how long one look waits until a target has applied everything.
 const applyTimeout = 500 * time.Millisecond
 
-// handover fences the old active site of a planned failover and waits for that alone. Everything else goes on beside
-// the loop: the statement to the others, and the Service, whose endpoint takes about as long to move as the role does.
+// handover fences the old active site of a planned failover and waits for nothing else. The rest runs beside the loop:
+// the statement to the others, and the Service, whose endpoint takes about as long to move as the role does.
 func (l *loop) handover(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, e failover.Handover) error {
 	signed, err := l.authority.Sign(time.Now())
 	if err != nil {
@@ -56,14 +56,14 @@ func (l *loop) handover(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 	return nil
 }
 
-// move is the primary Service on its way to the target of a planned failover, beside the loop.
+// move moves the primary Service to the target of a planned failover, beside the loop.
 type move struct {
 	to   string
 	stop context.CancelFunc
 	done chan struct{}
 }
 
-// movePrimary points the Service at the target, unless that is under way already.
+// movePrimary points the Service at the target, unless a move to it is under way.
 func (l *loop) movePrimary(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, to string) {
 	if l.move != nil && l.move.to == to {
 		select {
@@ -82,8 +82,8 @@ func (l *loop) movePrimary(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 	})
 }
 
-// recall ends a move of the Service to another site than the one that is to have it now, and is true if there was one. What
-// the cache says of the Service is from before that move then, so it must be written whatever the cache says.
+// recall ends a move of the Service to any site but the one that should have it now, and returns true if there was one.
+// Then the cache shows the Service from before that move, so the Service must be written whatever the cache says.
 func (l *loop) recall(site string) bool {
 	m := l.move
 	if m == nil || m.to == site {
@@ -95,7 +95,7 @@ func (l *loop) recall(site string) bool {
 	return true
 }
 
-// handing is the old active site of a handover, and the statement that takes its role.
+// handing is the old active site of a handover, and the statement that ends its role.
 type handing struct {
 	failover.Handover
 	group  *v1alpha1.MysqlFailoverGroup
@@ -104,8 +104,8 @@ type handing struct {
 	target doer
 }
 
-// fenceAndApply fences the old active site and has the target apply what it holds. What it finds is only a head start:
-// the next pass looks for itself, and decides on that alone.
+// fenceAndApply fences the old active site and lets the target apply all that it holds. Its finding is only a head
+// start: the next pass looks again, and decides on that look alone.
 func (l *loop) fenceAndApply(ctx context.Context, h handing) {
 	r, err := l.client.askReport(ctx, h.group, asking{h.pod, h.From, h.signed})
 	if err != nil || !r.Answered || !r.FencedUnder(l.authority.Statement().Epoch) {
@@ -121,10 +121,10 @@ func (l *loop) fenceAndApply(ctx context.Context, h handing) {
 	})
 }
 
-// detachBeside begins to end the replication of the target of a planned failover while the passed gate is being persisted,
-// and returns how to wait for that. It is the one effect that need not wait for the write: the source is fenced and the
-// target has applied all of it, so there is nothing more to receive, and a target that is not opened after all is
-// attached again as any replica is.
+// detachBeside starts to end the replication of the target of a planned failover while the loop persists the passed gate,
+// and returns a wait for it. It is the one effect that need not wait for the write: the source is fenced and the target
+// has applied all of it, so there is nothing more to receive. A target that is not opened after all is attached again
+// like any replica.
 func (l *loop) detachBeside(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, d failover.Decision) (wait func()) {
 	if d.Verdict != failover.VerdictPromote || d.Status.Transition.Kind != v1alpha1.FailoverPlanned {
 		return func() {}
@@ -134,7 +134,7 @@ func (l *loop) detachBeside(ctx context.Context, group *v1alpha1.MysqlFailoverGr
 		if e, is := effect.(failover.Detach); is && e.Site != d.Status.Transition.From {
 			one.Go(func() {
 				if err := l.onSite(ctx, group, e.Site, func(ctx context.Context, db *mysql.DB) error { return db.DropReplication(ctx) }); err != nil {
-					l.log.Debug("detach beside the write", "site", e.Site, "error", err) // it is done again, and told, in its turn
+					l.log.Debug("detach beside the write", "site", e.Site, "error", err) // the effect in its turn tries again and reports
 				}
 			})
 		}

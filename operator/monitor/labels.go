@@ -16,7 +16,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
 
-// labels writes the labels of all pods at once: with the API server away it takes no longer than one of them.
+// labels writes the labels of all pods in parallel: without an API server it takes no longer than one write.
 func (l *loop) labels(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision) {
 	quiet := d.Unheard(s)
 	pods := l.cluster().Newest(ctx, group)
@@ -28,7 +28,7 @@ func (l *loop) labels(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s
 			continue
 		}
 		if quiet && (!v.Protected || pod.Labels[v1alpha1.LabelProtected] == v1alpha1.HealthyYes) {
-			continue // but what must not be evicted is protected at once: that is known from elsewhere too
+			continue // but a site that must not be evicted is protected at once: other sources tell that too
 		}
 		all.Go(func() {
 			if err := l.label(ctx, pod, want); err != nil {

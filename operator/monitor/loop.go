@@ -24,7 +24,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
 )
 
-// loop is the poll loop of one group. Its goroutine, or the worker that makes a pass for it, owns every field but those marked.
+// loop is the poll loop of one group. Its goroutine, or the worker that runs a pass for it, owns every field not marked.
 type loop struct {
 	m     *Monitor
 	key   types.NamespacedName
@@ -46,25 +46,25 @@ type loop struct {
 	fenced sync.Map
 	signer signer
 
-	// durable is the part of status that was last read or persisted; loaded says that it was read at all.
+	// durable is the part of status that was last read or persisted; loaded is true once it was read.
 	durable failover.Durable
 	loaded  bool
-	// tried is what was last attempted to persist: with an unknown outcome it may stand.
+	// tried is the last part that the loop tried to persist: if the outcome is unknown, it may be stored.
 	tried failover.Durable
-	// unwritten is true if the last decision was to be persisted and could not be.
+	// unwritten is true if the last decision could not be persisted and had to be.
 	unwritten bool
 	// move is the primary Service's last move beside the loop.
 	move *move
-	// version is the resource version that this loop wrote last. While it stands, nobody else has written.
+	// version is the resource version that this loop wrote last. While the object has it, no one else has written.
 	version string
 	memory  failover.Memory
 	said    said
 	told    groupevents.Told
-	// turns is the poll interval if all is well and the next look is one like any other, else 0.
+	// turns is the poll interval if all is well and the next look is an ordinary one, else 0.
 	turns time.Duration
 	// silent are the sites that did not answer the last poll.
 	silent map[string]bool
-	// looked is when the look that is acted on began.
+	// looked is when the look began that the loop acts on.
 	looked time.Time
 }
 
@@ -84,7 +84,7 @@ func (l *loop) wakeUp() {
 	}
 }
 
-// shortestPause keeps a loop that is asked to look again at once from taking the processor.
+// shortestPause keeps a loop that must look again at once from using up the processor.
 const shortestPause = 5 * time.Millisecond
 
 func (l *loop) run(ctx context.Context) {
@@ -97,11 +97,11 @@ func (l *loop) run(ctx context.Context) {
 	}
 }
 
-// lateTurn is how late a turn may come: far more than a process waits that has what it needs.
+// lateTurn is how late a turn may come: far longer than a process with enough CPU waits.
 const lateTurn = 250 * time.Millisecond
 
-// await waits until the next look is due, or something wakes the loop. A turn that comes late is left out, once: this process
-// stood still, and if all groups whose turns were missed were polled at once, none of them would be answered in time.
+// await waits until the next look is due, or something wakes the loop. A late turn is left out, once: this process stood
+// still, and if it polled all groups that missed their turns at once, none of them would get answers in time.
 func (l *loop) await(ctx context.Context, due time.Time) {
 	if !l.sleep(ctx, time.Until(due)) || l.turns == 0 || time.Since(due) < lateTurn {
 		return
@@ -109,7 +109,7 @@ func (l *loop) await(ctx context.Context, due time.Time) {
 	l.sleep(ctx, turn(l.key, l.turns, time.Now()))
 }
 
-// sleep is false if something came before its end.
+// sleep returns false if something came before its end.
 func (l *loop) sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -142,12 +142,12 @@ func (l *loop) pass(ctx context.Context) time.Duration {
 		return time.Second
 	}
 	if l.isForeign(group.Status) {
-		// Another release operates it. The controller ends this loop; until then nothing is said, done or answered for the group.
+		// Another release operates it. The controller ends this loop; until then this one says, does and answers nothing for the group.
 		l.foreign.Store(true)
 		return time.Second
 	}
 	if l.foreign.Swap(false) {
-		l.loaded, l.started = false, time.Now() // what was answered meanwhile is not known here (I4, I9)
+		l.loaded, l.started = false, time.Now() // what others answered meanwhile is unknown here (I4, I9)
 	}
 	if group.DeletionTimestamp != nil {
 		l.watch(ctx, group)
@@ -180,8 +180,8 @@ func (l *loop) pass(ctx context.Context) time.Duration {
 	return l.next(decision, snapshot.Policy, performed)
 }
 
-// watch looks at the sites of a group that is being deleted, for whoever waits for a keyring to come into escrow before its pod ends.
-// Nothing is decided or done any more, and what the sites were told last stands: they are only asked.
+// watch looks at the sites of a group that is being deleted, for the code that waits until a keyring is in escrow before its pod
+// ends. It decides and does nothing, and the last statement stays valid: the sites are only asked.
 func (l *loop) watch(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) {
 	if err := l.load(ctx, group); err != nil {
 		l.log.Error("load status of a group that is being deleted", "error", err)
@@ -191,8 +191,8 @@ func (l *loop) watch(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) {
 	l.publishFacts(group, snapshot, failover.Decide(snapshot, l.memory))
 }
 
-// carryOut persists and performs. The statement changes at the one right moment: a hold at once, a new epoch or a
-// release only after what it rests on is durable.
+// carryOut persists and performs. The statement changes at the right moment: a hold at once, a new epoch or a release
+// only once its basis is durable.
 func (l *loop) carryOut(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision) error {
 	var unwritten error
 	if d.Persist {
@@ -200,12 +200,12 @@ func (l *loop) carryOut(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 		unwritten = l.persist(ctx, group, d)
 		detached()
 		if unwritten == nil {
-			l.caches.Tell(d.Status) // beside what follows, and never waited for
+			l.caches.Tell(d.Status) // in parallel with the rest, and the loop never waits for it
 		}
 	}
 	l.unwritten = unwritten != nil
 	if l.unwritten && !l.loaded {
-		// What was decided is not durable, so nobody may act on it. The old statement stands, but holds.
+		// The decision is not durable, so no one may act on it. The old statement stays valid, with a hold.
 		l.state(group, s, l.durable, true)
 		return unwritten
 	}
@@ -213,7 +213,7 @@ func (l *loop) carryOut(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 	return errors.Join(unwritten, l.perform(ctx, group, s, d))
 }
 
-// state replaces the statement that stands.
+// state replaces the valid statement.
 func (l *loop) state(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, durable failover.Durable, hold bool) {
 	if durable.Epoch == 0 {
 		return
@@ -227,8 +227,8 @@ func (l *loop) state(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, du
 	}, time.Now())
 }
 
-// turn is how long it is until a group's turn to be polled: each has its own moment of the interval. If one was polled so
-// long after its last poll instead, groups would fall into step whenever the processor is busy, and stay in it.
+// turn is how long it is until a group's turn to be polled: each has its own moment of the interval. If each came an
+// interval after its last poll instead, groups would fall into step whenever the processor is busy, and stay so.
 func turn(key types.NamespacedName, interval time.Duration, now time.Time) time.Duration {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(key.String()))
@@ -236,12 +236,12 @@ func turn(key types.NamespacedName, interval time.Duration, now time.Time) time.
 	return interval - (time.Duration(now.UnixNano())-moment)%interval
 }
 
-// next says when to look again: once in a poll interval while all is well, four times as often while something is not. With
-// very many groups that are not well, that is not for all of them: polls that are too many to be answered in time would find
-// even those silent that are well, and poll them more often for it.
+// next says when to look again: once per poll interval while all is well, else four times as often. If very many groups are
+// not well, only some get that: with too many polls to answer in time, even healthy groups would look silent, and would be
+// polled more often for it.
 func (l *loop) next(d failover.Decision, p failover.Policy, failed error) time.Duration {
 	if errors.Is(failed, errOvertaken) || apierrors.IsConflict(failed) {
-		return 0 // nothing was done: look again and decide anew
+		return 0 // nothing was done: look and decide again
 	}
 	next := turn(l.key, p.PollInterval, time.Now())
 	switch {

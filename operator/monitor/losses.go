@@ -10,7 +10,7 @@ import (
 )
 
 // countLosses puts the rows of lost transactions into the records once they are counted. Counting runs beside the loop;
-// what came of it is written with the next status. An operator that restarts in between counts again.
+// the next status has the result. An operator that restarts in between counts again.
 func (l *loop) countLosses(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) {
 	if l.m.Losses == nil || !l.loaded || !slices.ContainsFunc(l.durable.Records, uncounted) {
 		return

@@ -40,7 +40,7 @@ var replicationLag = metrics.Gauge(metrics.Site, "operator_site_replication_lag_
 var errantTransactions = metrics.Gauge(metrics.Site, "operator_site_errant_transactions",
 	"Transactions that the site has and the active site lacks.")
 
-// badAnswers counts what a sidecar answered instead of its report.
+// badAnswers counts the answers of a sidecar that were not its report.
 var badAnswers = metrics.Counter(metrics.Site, "operator_site_bad_answers_total",
 	"Answers to a push that are no report of the site: BadStatement, Refused, TooLarge, Unreadable or OtherPod. Such a site counts as silent.", "reason")
 
@@ -81,23 +81,23 @@ func showReplicationLag(namespace, group, site string, seconds *float64) {
 
 // forecastValues is what showForecast shows.
 type forecastValues struct {
-	// Known is false while the group is not healthy: then there is nothing to forecast.
+	// Known is false while the group is not healthy: then there is no forecast.
 	Known bool
-	// Blocked is the reason for which nothing would happen; empty if something would.
+	// Blocked is why no site would take over; empty if one would.
 	Blocked string
 	// Transactions would be lost; negative if unknown. Seconds is nil if unknown.
 	Transactions float64
 	Seconds      *float64
 }
 
-// blockedSeries holds under which reason each group's forecastBlocked stands. To look for it among the series of all groups
-// would take each poll longer the more groups there are.
+// blockedSeries holds the reason of each group's series of forecastBlocked. Searching the series of all groups for it would
+// take each poll longer the more groups there are.
 var (
 	blockedMu     sync.Mutex
 	blockedSeries = map[[2]string]string{} // by namespace and group
 )
 
-// showForecast shows a forecast; what is not known any more goes.
+// showForecast shows a forecast, and removes the series of what is no longer known.
 func showForecast(namespace, group string, f forecastValues) {
 	setBlocked(namespace, group, f.Blocked)
 	if f.Known && f.Transactions >= 0 {

@@ -58,7 +58,7 @@ type Losses interface {
 	Rows(group *v1alpha1.MysqlFailoverGroup, record v1alpha1.FailoverRecord, podIP string) (rows []v1alpha1.LostRows, state string, done bool)
 }
 
-// Publisher shows what was seen to whoever watches. It never blocks.
+// Publisher shows what was seen to those who watch. It never blocks.
 type Publisher interface {
 	Publish(wire.GroupStatus)
 	Remove(namespace, group string)
@@ -83,7 +83,7 @@ type Options struct {
 	Log    *slog.Logger
 	// Lease is the Lease by which this process leads, as namespace/name; empty without leader election.
 	Lease string
-	// Former says until when an earlier leader may have answered for a group whose loop began at a time; zero if unknown, nil for never known.
+	// Former says until when an earlier leader may have answered for a group whose loop began at that time; zero if unknown, nil if never known.
 	Former func(group *v1alpha1.MysqlFailoverGroup, started time.Time) time.Time
 }
 
@@ -93,15 +93,15 @@ type Monitor struct {
 	Explanations
 	pulse   authority.Pulse
 	workers *workers.Pool
-	// ends are the pods that have ended; it locks itself.
+	// ends holds the pods that have ended; it locks itself.
 	ends evidence.EndedPods
-	// signing holds as many as sign.
+	// signing holds one entry for each signature under way.
 	signing chan struct{}
 
 	mu      sync.Mutex
 	running context.Context
 	wanted  map[types.NamespacedName]bool
-	// hasty and idle permit polls beside the turns of the groups.
+	// hasty and idle permit polls outside the turns of the groups.
 	hasty, idle flowcontrol.PassiveRateLimiter
 	loops       map[types.NamespacedName]*loop
 	// ending are the loops that were forgotten and still run.
@@ -109,15 +109,15 @@ type Monitor struct {
 	done   sync.WaitGroup
 }
 
-// How many polls there may be in a second beside the turns of the groups, and beside the looks at which something is to be
-// done: for groups in which somebody may have to take over, 66 of them all the time, and for those where nobody can. With a
-// thousand groups there are 500 polls a second, and many more would not be answered in time.
+// How many polls per second are permitted outside the turns of the groups and the looks that have something to do: for
+// groups where a site may have to take over, enough for 66 of them all the time, and for those where none can. A thousand
+// groups make 500 polls a second, and many more would not be answered in time.
 const (
 	hastyPerSecond = 100
 	idlePerSecond  = 50
 )
 
-// permits says whether a group that is not well may be polled beside its turn.
+// permits says whether a group that is not well may be polled outside its turn.
 func (m *Monitor) permits(t failover.Topology) bool {
 	if t == failover.TopologyUninitialised || t == failover.TopologyAllUnreachable {
 		return m.idle.TryAccept()
@@ -222,7 +222,7 @@ func (m *Monitor) watch(ctx context.Context) error {
 		switch o := obj.(type) {
 		case *corev1.Pod:
 			if o.Labels[v1alpha1.LabelName] != v1alpha1.NameMySQL {
-				return // a cache's pod is none of a site's MySQL
+				return // a cache's pod runs no site's MySQL
 			}
 			m.wake(types.NamespacedName{Namespace: o.Namespace, Name: o.Labels[v1alpha1.LabelGroup]})
 		case *v1alpha1.MysqlFailoverGroup:
@@ -264,7 +264,7 @@ func relevant(before, after any) bool {
 	return true
 }
 
-// sameMarks compares what the controller notes of the sites' data. A first opening waits for it.
+// sameMarks compares the controller's notes on the sites' data. A first opening waits for it.
 func sameMarks(before, after []v1alpha1.SiteStatus) bool {
 	return slices.EqualFunc(before, after, func(a, b v1alpha1.SiteStatus) bool {
 		return a.Name == b.Name && a.Provisioned == b.Provisioned && a.VolumeID == b.VolumeID && a.Unlisted == b.Unlisted

@@ -13,13 +13,13 @@ import (
 	"github.com/mysql-mfg/mfg/operator/monitor/receivers"
 )
 
-// given is a password that a receiver was given, and where: another pod may have another volume, another source another channel.
+// given is a password that a receiver got, and where: another pod may have another volume, another source another channel.
 type given struct {
 	podUID, source string
 	serial         int64
 }
 
-// has is the serial of the password that the site's receiver has for a source; 0 if that is not known.
+// has returns the serial of the password that the site's receiver has for a source; 0 if unknown.
 func (k *siteLink) has(source string) int64 {
 	if k.given.podUID != k.pod() || k.given.source != source {
 		return 0
@@ -27,16 +27,16 @@ func (k *siteLink) has(source string) int64 {
 	return k.given.serial
 }
 
-// gave notes which password a receiver was given.
+// gave notes which password a receiver got.
 func (l *loop) gave(site, from string, source mysql.Source) {
 	if link := l.sites[site]; link != nil {
 		link.given = given{podUID: link.pod(), source: from, serial: source.Serial}
 	}
 }
 
-// givePasswords has the receivers of replicas connect with the new password while it replaces the former one, one in each pass. It
-// is done here, between two decisions of this loop, so that it never starts a receiver that a drain has stopped; and only while
-// nothing is to be done, since it takes the receiver away for a moment.
+// givePasswords makes the receivers of replicas connect with the new password while it replaces the former one, one per pass. It
+// runs here, between two decisions of this loop, so that it never starts a receiver that a drain has stopped, and only while the
+// loop has nothing else to do, since it stops the receiver for a moment.
 func (l *loop) givePasswords(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision) {
 	p := group.Status.Passwords
 	if p == nil || p.Phase != v1alpha1.PasswordsSwitching || !slices.Contains(p.Accounts, v1alpha1.AccountReplication) {
@@ -63,7 +63,7 @@ func (l *loop) givePasswords(ctx context.Context, group *v1alpha1.MysqlFailoverG
 	})
 }
 
-// lacking are the sites whose receiver runs with a former password. Those that were tried less often come first, so that one that
+// lacking returns the sites whose receiver runs with a former password. Sites with fewer tries come first, so that one that
 // refuses or hangs does not keep the others waiting.
 func (l *loop) lacking(s failover.Snapshot, active string, serial int64) []string {
 	var out []string
@@ -79,7 +79,7 @@ func (l *loop) lacking(s failover.Snapshot, active string, serial int64) []strin
 	return out
 }
 
-// giveOne goes through the sites until one has taken the password: one receiver is changed in a pass.
+// giveOne tries the sites until one has taken the password: each pass changes one receiver.
 func (l *loop) giveOne(ctx context.Context, sites []string, give func(site string) error) {
 	for _, site := range sites {
 		if ctx.Err() != nil {
@@ -92,13 +92,13 @@ func (l *loop) giveOne(ctx context.Context, sites []string, give func(site strin
 	}
 }
 
-// sources are whom the receivers of a group follow.
+// sources knows which server the receivers of a group follow.
 type sources struct {
 	*loop
 	group *v1alpha1.MysqlFailoverGroup
 }
 
-// verify has receivers verify the active site, one in each pass, once every site has the group's certificate.
+// verify makes receivers verify the active site, one per pass, once every site has the group's certificate.
 func (r sources) verify(ctx context.Context, s failover.Snapshot, d failover.Decision) {
 	if r.group.Status.TLS == nil || r.group.Status.TLS.Phase != v1alpha1.TLSChannels {
 		return

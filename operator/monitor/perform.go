@@ -20,8 +20,8 @@ import (
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
 
-// lookValidity is how old a look may be when an effect that it led to begins. What is not done by then is decided anew. Its age
-// counts from when it began: the first answer is as old as that, also after a process that stood still while it looked.
+// lookValidity is how old a look may be when an effect that it led to begins. After that the loop decides again. The age counts
+// from the start of the look: the first answer is that old, even if the process stood still while it looked.
 const lookValidity = 5 * time.Second
 
 // sqlTimeout bounds one statement of an effect.
@@ -33,7 +33,7 @@ func (l *loop) perform(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, 
 	var late []error
 	for _, effect := range d.Effects {
 		if age := time.Since(l.looked); age > lookValidity {
-			// This process stood still, or waited for long: another may lead by now, and what was decided rests on what was.
+			// This process stood still, or waited for long: another may lead by now, and the decision rests on the past.
 			return fmt.Errorf("%s: the look it rests on is %s old; looking again", effect, age.Round(time.Millisecond))
 		}
 		began := time.Now()
@@ -81,11 +81,11 @@ func (l *loop) one(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s fa
 	panic(fmt.Sprintf("unknown effect %T", effect))
 }
 
-// announceTimeout bounds how long a pass waits for an announcement. What takes longer goes on beside the loop, and the
-// next polls see what came of it. So does what is said to a site that did not answer: a dead site must not slow down the rest.
+// announceTimeout bounds how long a pass waits for an announcement. What takes longer continues beside the loop, and the next
+// polls see the result. The same holds for a site that did not answer: a dead site must not slow down the rest.
 const announceTimeout = time.Second
 
-// announce pushes to every sidecar, fences by SQL and drains, all at once.
+// announce pushes to every sidecar, fences by SQL and drains, all in parallel.
 func (l *loop) announce(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, e failover.Announce) error {
 	signed, err := l.authority.Sign(time.Now())
 	if err != nil && s.Status.Epoch > 0 {
@@ -161,7 +161,7 @@ func isProven(result mysql.FenceResult, err error) bool {
 
 // takeFences moves what was fenced beside the loop into its memory.
 func (l *loop) takeFences() {
-	// A copy: whoever asks why the last decision was taken reads the old one.
+	// A copy: explanations of the last decision read the old one.
 	l.fenced.Range(func(site, fence any) bool {
 		name, _ := site.(string)
 		l.memory = l.memory.With(name, func(is *failover.SiteMemory) { is.FencedBySQL, _ = fence.(failover.SQLFence) })
@@ -170,7 +170,7 @@ func (l *loop) takeFences() {
 	})
 }
 
-// drain ends the flow from the old active site and applies what had arrived.
+// drain ends the flow from the old active site and applies what has arrived.
 func (l *loop) drain(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, name string) error {
 	site, known := s.Site(name)
 	link := l.sites[name]
@@ -198,9 +198,9 @@ func (l *loop) drainLink(ctx context.Context, group *v1alpha1.MysqlFailoverGroup
 	return err
 }
 
-// cutReaders ends the sessions on a site that is to be opened: an idle transaction would hold its applier back for as long as it
-// likes. The site's own sidecar keeps clients out besides; it alone may, because a statement of ours that comes late must not
-// leave a site that was opened meanwhile without clients. A site that is only read from keeps its sessions.
+// cutReaders ends the sessions on a site before it is opened: an idle transaction could hold back its applier without end. The
+// site's sidecar also keeps clients out. Only the sidecar may, because a late statement of ours must not leave a site without
+// clients that was opened meanwhile. A site that only serves reads keeps its sessions.
 func (l *loop) cutReaders(ctx context.Context, db *mysql.DB, site string) {
 	if s := l.authority.Statement(); s.ActiveSite != site || !s.Hold {
 		return
@@ -217,7 +217,7 @@ func (l *loop) onSite(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s
 // doer does something on one site.
 type doer func(context.Context, func(context.Context, *mysql.DB) error) error
 
-// at returns how to do something on a site, also beside the loop: only the loop itself may look a link up.
+// at returns how to do something on a site, also beside the loop: only the loop may look up a link.
 func (l *loop) at(group *v1alpha1.MysqlFailoverGroup, site string) doer {
 	link := l.sites[site]
 	return func(ctx context.Context, do func(context.Context, *mysql.DB) error) error {
@@ -246,7 +246,7 @@ func (l *loop) follow(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, e
 	return err
 }
 
-// open asks the active site's sidecar to open writes. The push only pokes it: it fetches a fresh statement from the
+// open asks the active site's sidecar to open writes. The push only wakes it: it fetches a fresh statement from the
 // operator and opens on that alone.
 func (l *loop) open(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) error {
 	pod := l.cluster().Newest(ctx, group)[site]
@@ -269,11 +269,11 @@ func (l *loop) open(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, sit
 	return l.label(ctx, pod, marks(v1alpha1.RolePrimary, true, false, true))
 }
 
-// selector is that of the primary Service. With a role, endpoints appear once that site's pod carries the label, so that
-// clients are refused and not misled while it waits to be opened. A planned failover leaves the role out: the endpoint
-// moves in one step then, and kube-proxy, which may put a second step off for a second, needs only one.
+// selector is the primary Service's. With a role, endpoints appear once that site's pod has the label, so that clients
+// are refused and not misled while it waits to be opened. A planned failover leaves the role out: then the endpoint
+// moves in one step, and kube-proxy may delay a second step by a second.
 func selector(group, site, role string) map[string]string {
-	// Cache pods have the labels of the group and of the site too. Every MySQL pod has had this name from the first version on, so a
+	// Cache pods have the labels of the group and of the site too. Every MySQL pod has this name since the first version, so a
 	// Service that gains it keeps its endpoint.
 	want := map[string]string{v1alpha1.LabelName: v1alpha1.NameMySQL, v1alpha1.LabelGroup: group, v1alpha1.LabelSite: site}
 	if role != "" {
@@ -282,21 +282,21 @@ func selector(group, site, role string) map[string]string {
 	return want
 }
 
-// selectPrimary points the primary Service at a site. One that is selected without its role stays so.
+// selectPrimary points the primary Service at a site. A selector without the role stays so.
 func (l *loop) selectPrimary(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, want map[string]string) error {
 	name := client.ObjectKey{Namespace: group.Namespace, Name: v1alpha1.PrimaryService(group.Name)}
 	current := &corev1.Service{}
-	// One that cannot be read selects nothing, and is written.
+	// A Service that cannot be read counts as selecting nothing, and is written.
 	_ = l.m.Client.Get(ctx, name, current)
 	if s := current.Spec.Selector; maps.Equal(s, want) || maps.Equal(s, selector(group.Name, want[v1alpha1.LabelSite], "")) {
 		return nil
 	} else if plain := selector(group.Name, want[v1alpha1.LabelSite], ""); maps.Equal(s, former(plain)) {
-		want = plain // it gains the name and nothing else, or it could lose its endpoint for as long as the pod has no role
+		want = plain // it gains only the name, or it could lose its endpoint while the pod has no role
 	}
 	return l.pointPrimary(ctx, group, want)
 }
 
-// former is a selector as operators wrote it before there were cache pods.
+// former returns a selector as operators wrote it before cache pods existed.
 func former(selector map[string]string) map[string]string {
 	out := maps.Clone(selector)
 	delete(out, v1alpha1.LabelName)

@@ -19,14 +19,14 @@ import (
 	"github.com/mysql-mfg/mfg/operator/monitor/groupstatus"
 )
 
-// errOvertaken says that somebody else changed the durable part: the decision rests on an old view and is dropped.
+// errOvertaken says that another writer changed the durable part: the decision rests on an old view and is dropped.
 var errOvertaken = errors.New("status was changed by somebody else")
 
 // apiTimeout bounds one call to the API server on the poll loop.
 const apiTimeout = 3 * time.Second
 
-// load reads what is durable, through the API reader and not the cache, when this loop starts. From then on the loop is
-// its only writer and remembers what it wrote; persist notices if that was wrong.
+// load reads what is durable, from the API server and not the cache, when this loop starts. From then on the loop is
+// its only writer and remembers what it wrote; persist notices if it was not.
 func (l *loop) load(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) error {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
@@ -54,11 +54,11 @@ func (l *loop) load(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) err
 		}
 	}
 	if l.durable.Epoch > 0 && !sameStep(durable, l.durable) && !sameStep(durable, l.tried) {
-		// Somebody else led in between, or leads: what that one answered is not known here, as after a restart (I4, I9).
+		// Another operator led in between, or leads: what it answered is not known here, as after a restart (I4, I9).
 		l.started = time.Now()
 	}
 	l.durable, l.loaded = durable, true
-	l.told.Resume(durable.Planned) // it was said before the restart
+	l.told.Resume(durable.Planned) // the operator said it before the restart
 	for _, site := range live.Status.Sites {
 		// A site found diverged stays so until it can be compared again, also across a restart of the operator.
 		set, _ := gtid.Parse(site.Errant)
@@ -88,16 +88,16 @@ func (l *loop) persist(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, 
 	began := time.Now()
 	l.tried = d.Status
 	for range persistTries {
-		// The controller writes to the same object. What it wrote in between changes nothing here, so the write is tried
-		// again with what stands; that nobody changed the durable part is looked at each time.
+		// The controller writes to the same object. Its writes change nothing here, so the loop tries again on the newest
+		// version; each time it checks that no one changed the durable part.
 		if err = l.persistOnce(ctx, group, d); !apierrors.IsConflict(err) {
 			break
 		}
 	}
 	l.log.Debug("persist", "epoch", d.Status.Epoch, "took", time.Since(began), "error", err)
 	if err != nil {
-		// Unknown outcome: the next pass reads what really stands before it decides anything. A note that nobody acts on, such as
-		// the outcome of a request, is written later: without an API server the active site must still be looked after.
+		// Unknown outcome: the next pass reads what is really stored before it decides anything. A note that no one acts on, such
+		// as the outcome of a request, may wait: without an API server the active site still needs its operator.
 		l.loaded = l.onlyNotes(d) && !errors.Is(err, errOvertaken)
 		return err
 	}
@@ -105,18 +105,18 @@ func (l *loop) persist(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, 
 	return nil
 }
 
-// onlyNotes is true if a decision leaves who is active, under which epoch, and what is under way as they are durable.
+// onlyNotes is true if a decision leaves unchanged what is durable of the active site, the epoch and what is under way.
 func (l *loop) onlyNotes(d failover.Decision) bool {
 	return d.Status.Epoch == l.durable.Epoch && d.Status.ActiveSite == l.durable.ActiveSite && d.Status.Transition == l.durable.Transition
 }
 
-// persistTries is how often a decision is written over what somebody else wrote at the same time.
+// persistTries is how often the loop tries to write a decision while others write at the same time.
 const persistTries = 3
 
 func (l *loop) persistOnce(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, d failover.Decision) error {
 	if l.version != "" && group.ResourceVersion == l.version {
-		// The write is refused unless the object is still the one that this loop wrote last, so there is nothing to read.
-		// If it is another one by now, the next try reads it.
+		// The API server refuses the write unless the object is the version that this loop wrote last, so there is nothing to
+		// read. If it has changed, the next try reads it.
 		return wrap(l.apply(ctx, group, groupstatus.Of(group, d.Status, d.Views)), d)
 	}
 	live := &v1alpha1.MysqlFailoverGroup{}
@@ -127,7 +127,7 @@ func (l *loop) persistOnce(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 		return errOvertaken
 	}
 	if live.AwaitsRestore() && !group.AwaitsRestore() {
-		return errOvertaken // asked for since this was decided: what would open is empty (I25)
+		return errOvertaken // asked for since this decision: the site to open would be empty (I25)
 	}
 	if v1alpha1.KeptFencedSince(group, live, d.Status.ActiveSite) {
 		return errOvertaken // the same (I29)
@@ -147,7 +147,7 @@ func (l *loop) isForeign(s v1alpha1.MysqlFailoverGroupStatus) bool {
 	return s.Claim != nil && l.m.Lease != "" && s.Claim.Lease != "" && s.Claim.Lease != l.m.Lease
 }
 
-// isOurs is true if what stands is what this loop wrote last, and no other release has claimed the group.
+// isOurs is true if the status is what this loop wrote last, and no other release has claimed the group.
 func (l *loop) isOurs(s v1alpha1.MysqlFailoverGroupStatus) bool {
 	if l.isForeign(s) {
 		return false
@@ -159,8 +159,8 @@ func (l *loop) isOurs(s v1alpha1.MysqlFailoverGroupStatus) bool {
 	return sameStep && s.Epoch == l.durable.Epoch && s.ActiveSite == l.durable.ActiveSite
 }
 
-// apply writes the loop's own part of the status by server-side apply. With the resource version in it, a write in
-// between makes it fail.
+// apply writes the loop's own part of the status by server-side apply. It holds the resource version, so it fails if
+// another write came in between.
 func (l *loop) apply(ctx context.Context, live *v1alpha1.MysqlFailoverGroup, status v1alpha1.MysqlFailoverGroupStatus) error {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
 
-// policy is what the spec and the annotations of a group ask of its failover.
+// policy returns what the spec and the annotations of a group demand of its failover.
 func policy(group *v1alpha1.MysqlFailoverGroup) failover.Policy {
 	f, c := group.Spec.Failover, group.Spec.Sidecar
 	return failover.Policy{
@@ -30,7 +30,7 @@ func isSet(group *v1alpha1.MysqlFailoverGroup, key string) bool {
 	return set
 }
 
-// pausedUntil is until when a person keeps the operator from acting by itself. A value that is no time pauses nothing;
+// pausedUntil is until when a person keeps the operator from acting on its own. A value that is no time pauses nothing;
 // the condition Paused says so.
 func pausedUntil(group *v1alpha1.MysqlFailoverGroup) time.Time {
 	until, _ := time.Parse(time.RFC3339, group.Annotations[v1alpha1.AnnotationPauseUntil])
@@ -44,7 +44,7 @@ func orElse(d, fallback time.Duration) time.Duration {
 	return d
 }
 
-// noteCache asks for the cache of the site that a planned failover is to move to, as long as nothing has begun.
+// noteCache asks about the cache of the target of a planned failover, until the move has begun.
 func (l *loop) noteCache(group *v1alpha1.MysqlFailoverGroup, s *failover.Snapshot) {
 	to := s.Policy.PlannedTo
 	if group.Spec.Cache == nil || !group.Spec.Cache.Enabled || s.Status.Transition != nil {

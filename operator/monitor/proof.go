@@ -15,24 +15,24 @@ import (
 )
 
 var (
-	// errOtherPod says that somebody else answered than the pod that was meant.
+	// errOtherPod says that another pod answered than the one that was asked.
 	errOtherPod = errors.New("the report is that of another pod")
-	// errUnsigned and errForged say that a report is not authenticated: its sidecar has no key, or has another one, or it is somebody else
-	// who answers at the address of the pod.
+	// errUnsigned and errForged say that a report is not authenticated: its sidecar has no key, or another one, or a stranger answers at
+	// the address of the pod.
 	errUnsigned = errors.New("the report is not authenticated")
 	errForged   = errors.New("the report is not authenticated with the key of the site")
 )
 
-// asking is who is asked for a report, and what its sidecar is told.
+// asking is which pod to ask for a report, and the statement for its sidecar.
 type asking struct {
 	pod    *corev1.Pod
 	site   string
 	signed wire.Signed
 }
 
-// askReport pushes a statement and returns the report of the site. A report is proof of a fence, and an acknowledgement, so it counts only
-// from the pod that was meant (an address can be another pod's by now) and, if that pod was given a key, authenticated with it as the answer
-// to this very push (I12). Whether it was given one says Kubernetes, never the answer.
+// askReport pushes a statement and returns the report of the site. A report is proof of a fence, and an acknowledgement. So it counts only
+// from the pod that was asked (another pod may have its address by now) and, if that pod has a key, authenticated with it as the answer to
+// this very push (I12). Kubernetes says whether the pod has one, never the answer.
 func (c *siteClient) askReport(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, q asking) (wire.Report, error) {
 	push := wire.ActiveSite{Statement: q.signed}
 	authenticates := v1alpha1.Authenticates(q.pod)
@@ -61,8 +61,8 @@ type opening struct {
 	signed    wire.SignedReport
 }
 
-// openReport returns an authenticated report. The key is kept once it was read: with a thousand groups, reading it for each would be most of
-// what is asked of the API server. One that does not fit is read again, because its Secret may have been made again.
+// openReport returns an authenticated report. It keeps the key once it was read: with a thousand groups, reading it for each report would be
+// most of the load on the API server. If a key does not fit, it reads it again, because its Secret may have been replaced.
 func (c *siteClient) openReport(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string, o opening) (wire.Report, error) {
 	if o.signed == "" {
 		return wire.Report{}, errUnsigned

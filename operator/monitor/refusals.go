@@ -13,14 +13,14 @@ import (
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
 
-// Who can refuse to speak to the operator at a site.
+// The programs that can refuse to speak to the operator at a site.
 const (
 	fromSidecar = "sidecar "
 	fromMySQL   = "mysql "
 )
 
-// refused notes why a site can be reached and not be spoken to, or with an empty text that it can be. To a decision such a
-// site is silent; a person must be told what is wrong with it, because waiting does not mend it.
+// refused notes why a site can be reached but refuses to speak, or, with an empty text, that it speaks. A decision takes
+// such a site for silent; a person must learn what is wrong, because waiting does not mend it.
 func (c *siteClient) refused(from, site, why string) {
 	if why == "" {
 		c.refusals.Delete(from + site)
@@ -31,7 +31,7 @@ func (c *siteClient) refused(from, site, why string) {
 	}
 }
 
-// tellRefusals adds to the message of each site why it cannot be spoken to.
+// tellRefusals adds to the message of each site why it refuses to speak.
 func (c *siteClient) tellRefusals(views []failover.View) {
 	for i, view := range views {
 		for _, from := range []string{fromSidecar, fromMySQL} {
@@ -52,8 +52,8 @@ func (c *siteClient) tellRefusals(views []failover.View) {
 // badAnswer is an answer of a sidecar that is no report, and what to tell a person about it.
 type badAnswer struct{ reason, message string }
 
-// badAnswer notes what a sidecar answered instead of a report, or that it did not. To a decision it is silence: nothing is
-// proven by it, no epoch acknowledged and nobody's lease known to have ended. But no waiting mends it, so it is told and counted.
+// badAnswer notes what a sidecar answered instead of a report, or that it did not. A decision takes it for silence: it proves
+// nothing, acknowledges no epoch, and shows no lease to be over. But no waiting mends it, so it is told and counted.
 func (c *siteClient) badAnswer(site string, bad badAnswer) {
 	if bad.reason != "" {
 		badAnswers.WithLabelValues(c.key.Namespace, c.key.Name, site, bad.reason).Inc()
@@ -61,8 +61,8 @@ func (c *siteClient) badAnswer(site string, bad badAnswer) {
 	c.refused(fromSidecar, site, bad.message)
 }
 
-// badAnswerOf is empty for a report of the pod that was meant, and for a sidecar that did not answer at all. Nothing that a
-// stranger may have written is repeated.
+// badAnswerOf is empty for a report of the pod that was meant, and for a sidecar that did not answer at all. It repeats
+// nothing that a stranger may have written.
 func badAnswerOf(err error, r wire.Report) badAnswer {
 	told, refused := errors.AsType[*apiclient.StatusError](err)
 	switch {
@@ -81,20 +81,20 @@ func badAnswerOf(err error, r wire.Report) badAnswer {
 	case errors.Is(err, errForged):
 		return badAnswer{answerUnauthenticated, "what answers as its sidecar authenticates its reports with another key than that in the Secret for its reports: the pod gets a new one within two minutes; or another program answers at its address"}
 	case err != nil:
-		return badAnswer{} // nobody answered, which the decision tells itself
+		return badAnswer{} // no answer: the decision tells that
 	case r.Overlong():
 		return badAnswer{answerTooLarge, "its sidecar answers with more than a report can hold, so it counts as silent: delete the pod if that does not end"}
 	}
 	return badAnswer{}
 }
 
-// Bounds of what a report holds.
+// Bounds for the contents of a report.
 const (
 	longestText = wire.LongestText
 	longestName = wire.LongestName
 )
 
-// refusalOfMySQL is for a MySQL that answers and cannot be asked.
+// refusalOfMySQL explains a MySQL that answers and cannot be queried.
 func refusalOfMySQL(err error) string {
 	if why := mysql.Refusal(err); why != "" {
 		return "the operator cannot ask its MySQL: " + why

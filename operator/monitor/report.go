@@ -19,21 +19,21 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 )
 
-// said is what was reported last, so that everything is said on change and nothing twice.
+// said is the last report, so that the loop reports each change once.
 type said struct {
 	decision string
 	status   string
 	failed   string
 	written  time.Time
-	// agreed is the version of the group in which status was last found to stand.
+	// agreed is the last version of the group whose status was found to be right.
 	agreed  string
 	settled groupstatus.Settled
 	// seen is when each site answered last, as far as this operator knows.
 	seen map[string]time.Time
 }
 
-// report writes what is true now: labels, status and conditions, metrics, the live status; events and a log line on
-// change only.
+// report writes what is true now: labels, status and conditions, metrics, the live status; events and a log line only
+// on change.
 func (l *loop) report(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision, failed error) {
 	l.logChange(s, d, failed)
 	if d.Urgent() {
@@ -41,7 +41,7 @@ func (l *loop) report(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s
 		if !l.unwritten {
 			l.told.Tell(groupevents.To(l.m.Events, group), d)
 		}
-		return // writes are kept out: what asks the API server waits until they are let in again
+		return // clients cannot write now: calls to the API server wait until they can
 	}
 	l.labels(ctx, group, s, d)
 	l.metrics(group, s, d)
@@ -99,13 +99,13 @@ func (l *loop) metrics(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, 
 	groupReady.WithLabelValues(ns, name).Set(ready)
 }
 
-// cacheDelay is how old what the cache shows may be. Until then what was written counts as what stands.
+// cacheDelay is how old the cache may be. Until then the loop takes what it wrote for what is stored.
 const cacheDelay = 10 * time.Second
 
-// writeStatus writes the loop's part of the status if it says something else than last time.
+// writeStatus writes the loop's part of the status if it has changed since last time.
 func (l *loop) writeStatus(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision) {
 	if !l.loaded {
-		return // what stands is not known; the next pass reads it first
+		return // what is stored is not known; the next pass reads it first
 	}
 	status := groupstatus.Of(group, l.durable, d.Views)
 	status.Conditions = l.conditions(group, d)
@@ -127,7 +127,7 @@ func (l *loop) writeStatus(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 		return // the API server is away: the next pass tries again
 	}
 	if !l.isOurs(fresh.Status) {
-		l.loaded = false // somebody else changed what is durable: the next pass begins with what stands
+		l.loaded = false // another writer changed what is durable: the next pass reads it first
 		return
 	}
 	if err := l.apply(ctx, fresh, status); err != nil {
@@ -137,8 +137,8 @@ func (l *loop) writeStatus(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 	l.said.status, l.said.written, l.said.agreed = string(text), time.Now(), ""
 }
 
-// stands is true if the group says what was said last. That is found out once for each version of the group: it is asked at
-// every poll, and hardly ever changes.
+// stands is true if the group's status is what was reported last. It compares once per version of the group: every poll
+// asks, and the answer hardly ever changes.
 func (l *loop) stands(group *v1alpha1.MysqlFailoverGroup, status v1alpha1.MysqlFailoverGroupStatus) bool {
 	if l.said.agreed != "" && l.said.agreed == group.ResourceVersion {
 		return true
@@ -166,7 +166,7 @@ func (l *loop) conditions(group *v1alpha1.MysqlFailoverGroup, d failover.Decisio
 	return out
 }
 
-// show publishes the live status. A site that is silent was seen last when it answered last: that is asked while it is silent.
+// show publishes the live status. For a silent site it shows when it last answered: people ask for that while it is silent.
 func (l *loop) show(now wire.GroupStatus) {
 	before := l.said.seen
 	l.said.seen = make(map[string]time.Time, len(now.Sites))

@@ -14,7 +14,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/signing"
 )
 
-// keyAge is how often the Secret with the group's key is looked at; with very many groups more seldom, keysPerSecond in all.
+// keyAge is how often the loop reads the Secret with the group's key; with very many groups less often, keysPerSecond in all.
 const (
 	keyAge        = 30 * time.Second
 	keysPerSecond = 15
@@ -26,8 +26,8 @@ func (m *Monitor) keyAge() time.Duration {
 	return max(keyAge, time.Duration(len(m.loops))*time.Second/keysPerSecond)
 }
 
-// signer is what the loop knows of the group's key. A key that replaced it in the Secret waits until it is known
-// that every site takes it: one that did not would take no statement, and be fenced when its lease ends.
+// signer is what the loop knows of the group's key. A key that replaced it in the Secret waits until every site is
+// known to accept it: a site that did not would accept no statement, and fence itself when its lease ends.
 type signer struct {
 	m         *Monitor
 	authority *authority.Authority
@@ -35,15 +35,15 @@ type signer struct {
 	// inUse signs; next is what the Secret holds, nil while it is the same.
 	inUse signing.Key
 	next  *signing.Key
-	// read is when the Secret was last asked for. The answer comes through found, so that an API server that is away holds
-	// no poll up.
+	// read is when the loop last asked for the Secret. The answer comes through found, so that a missing API server delays
+	// no poll.
 	read  time.Time
 	found chan signing.Key
-	// waits is the key that waits to sign and the site that it waits for, as they were logged last.
+	// waits is the key that waits to sign and the site that it waits for, as last logged.
 	waits string
 }
 
-// use makes a key the one that signs.
+// use makes a key sign from now on.
 func (s *signer) use(key signing.Key) {
 	s.authority.SetSigner(func(statement wire.Statement) (signed wire.Signed, err error) {
 		// As many at once as there are processors: after a stall thousands ask at the same moment.
@@ -55,7 +55,7 @@ func (s *signer) use(key signing.Key) {
 	s.inUse, s.next, s.read = key, nil, time.Now()
 }
 
-// look finds out beside the loop whether the Secret holds another key. Without an answer the one in use signs on:
+// look finds out beside the loop whether the Secret holds another key. Without an answer the key in use keeps signing:
 // the sites trust it.
 func (s *signer) look(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) {
 	select {
@@ -81,7 +81,7 @@ func (s *signer) look(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) {
 }
 
 // take signs with the key of the Secret as soon as every site has said that it trusts a key which leads to it, and not while the
-// role moves. Sites that cannot be asked are waited for: the key in use is as good as it was.
+// role moves. It waits for sites that cannot be asked: the key in use is still good.
 func (s *signer) take(seen failover.Snapshot) {
 	if s.next == nil || seen.Status.Transition != nil {
 		return
@@ -92,7 +92,7 @@ func (s *signer) take(seen failover.Snapshot) {
 		if site.Removed && !site.Pod.Exists {
 			continue
 		}
-		// One that is silent names none.
+		// A silent site names no key.
 		anchor, err := wire.ParseKey(site.Sidecar.Report.Anchor)
 		if err != nil || !next.Chain.Has(anchor) {
 			if waits := id + " " + site.Name; s.waits != waits {

@@ -21,18 +21,18 @@ import (
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
 
-// siteClient speaks to the sidecars and the MySQL of one group's sites, and knows why one cannot be spoken to. It locks itself.
+// siteClient speaks to the sidecars and the MySQL of one group's sites, and knows why one refuses to speak. It locks itself.
 type siteClient struct {
 	m   *Monitor
 	key types.NamespacedName
 	log *slog.Logger
-	// refusals holds why sites that can be reached cannot be spoken to.
+	// refusals holds why sites that can be reached refuse to speak.
 	refusals sync.Map
 	// reportKeys holds the keys that authenticate the reports of the sites, as far as they were read.
 	reportKeys sync.Map
 }
 
-// push sends a statement and returns the report. What is no report of the site counts as silence, and is told.
+// push sends a statement and returns the report. An answer that is no report of the site counts as silence, and is told.
 func (c *siteClient) push(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, q asking) failover.Sidecar {
 	r, err := c.askReport(ctx, group, q)
 	bad := badAnswerOf(err, r)
@@ -46,9 +46,9 @@ func (c *siteClient) push(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 	return failover.Sidecar{Answered: true, Report: r.Trimmed(), At: time.Now()}
 }
 
-// askDeaf asks a sidecar that takes no statement for its report without one. Nothing of it counts but which key it trusts, and for how
-// long its lease stands, which its peers may keep alive: without that it would seem to outlive its lease, and no time that passes
-// would let another site take over.
+// askDeaf asks a sidecar that accepts no statement for its report without one. Only two things in it count: which key it trusts, and
+// how long its lease still runs, which its peers may keep alive. Without them it would seem to outlive its lease, and no other site
+// could ever take over.
 func (c *siteClient) askDeaf(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, q asking) failover.Sidecar {
 	q.signed = ""
 	r, err := c.askReport(ctx, group, q)
@@ -71,14 +71,14 @@ func (c *siteClient) query(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 	status, err := db.Status(ctx)
 	c.refused(fromMySQL, site, refusalOfMySQL(err))
 	if err != nil {
-		// A certificate or a password may have been replaced: begin anew with what stands now.
+		// A certificate or a password may have been replaced: begin again with the present ones.
 		link.close()
 		return nil
 	}
 	return &status
 }
 
-// connection returns the connection to a site, made anew if there is none.
+// connection returns the connection to a site, and makes one if there is none.
 func (c *siteClient) connection(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, link *siteLink, site string) (*mysql.DB, error) {
 	db, podIP := link.current()
 	if db != nil {

@@ -20,12 +20,12 @@ type siteLink struct {
 	db       *mysql.DB
 	// fencing is true while the operator fences this site by SQL.
 	fencing bool
-	// given is the password that the site's receiver has, tried how often one was to be given. The loop alone touches them.
+	// given is the password that the site's receiver has, tried counts the tries to give it one. Only the loop touches them.
 	given given
 	tried int
 }
 
-// verify has connections verify the server, or not; one that was made otherwise is closed.
+// verify makes connections verify the server, or not; it closes one that was made the other way.
 func (k *siteLink) verify(verifies bool) {
 	k.mu.Lock()
 	changed := k.verifies != verifies
@@ -36,7 +36,7 @@ func (k *siteLink) verify(verifies bool) {
 	}
 }
 
-// become makes the link one to a pod; what was open to another is closed.
+// become turns the link to a pod, and closes what was open to another.
 func (k *siteLink) become(pod *corev1.Pod) {
 	k.mu.Lock()
 	var old *mysql.DB
@@ -62,8 +62,8 @@ func (k *siteLink) pod() string {
 	return k.podUID
 }
 
-// keep stores a connection to a pod and returns the one to use. One that somebody else made meanwhile wins; if the pod
-// changed, there is none.
+// keep stores a connection to a pod and returns the one to use. If another goroutine made one meanwhile, that one wins;
+// if the pod changed, there is none.
 func (k *siteLink) keep(db *mysql.DB, podIP string) *mysql.DB {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -88,7 +88,7 @@ func (k *siteLink) close() {
 	}
 }
 
-// beginFence is false while a fence is under way.
+// beginFence returns false while a fence is under way.
 func (k *siteLink) beginFence() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

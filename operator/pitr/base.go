@@ -10,17 +10,17 @@ import (
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
-// Held is what the active site has, and the archive of it.
+// Held is what the active site has, and what its archive has.
 type Held struct {
-	// Executed is what the active site has, ServerUUID its server's.
+	// Executed is what the active site has, ServerUUID the UUID of its server.
 	Executed   gtid.Set
 	ServerUUID string
-	// Archived is what the archive has; it is not known if the set was too long to be told.
+	// Archived is what the archive has; it is unknown if the set was too long to report.
 	Archived      gtid.Set
 	ArchivedKnown bool
 }
 
-// Earliest is the first point in time that the group can be brought back to: when the oldest backup was completed from which on nothing is
+// Earliest returns the first point in time that the group can be restored to: the completion of the oldest backup from which on nothing is
 // missing; zero if there is none.
 func Earliest(backups []v1alpha1.MysqlBackup, place string, h Held) time.Time {
 	var ends []time.Time
@@ -36,18 +36,18 @@ func Earliest(backups []v1alpha1.MysqlBackup, place string, h Held) time.Time {
 	return slices.MinFunc(ends, time.Time.Compare)
 }
 
-// goesOnFrom is true if every transaction is in the backup, or in the archive, or is one that the archive does not have yet: the last ones
-// of the server that writes.
+// goesOnFrom is true if every transaction is in the backup, or in the archive, or is still on its way into it: the last ones of the server
+// that writes.
 func (h Held) goesOnFrom(b *v1alpha1.MysqlBackup) bool {
 	set, err := gtid.Parse(b.Status.GTIDExecuted)
 	if err != nil {
 		return false
 	}
 	if !h.ArchivedKnown || set.IsEmpty() {
-		return true // it cannot be told; a restore looks for itself, and refuses what is not there
+		return true // unknown; a restore looks for itself, and refuses what is not there
 	}
 	covered := set.Union(h.Archived)
 	missing := h.Executed.Subtract(covered)
-	// What another server wrote was there before this one was promoted, and is archived with its first log.
+	// Transactions of other servers are older than the promotion of this one, and are archived with its first log.
 	return missing.Intersect(covered.UpTo()).IsEmpty() && missing.Subtract(h.Executed.OfServer(h.ServerUUID)).IsEmpty()
 }

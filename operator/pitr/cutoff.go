@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pitr decides what is said of the archive of binary logs of a group: what may go from it, whether it grows as it should, from which
-// backup on it can be applied, and for how long the sites keep what it does not have yet. It is pure; operator/archiving is its shell. The
-// format of the archive is internal/archive's, and what is in it only the archiver and restores read.
+// Package pitr decides about the archive of binary logs of a group: what may be removed from it, whether it grows as it should, from which
+// backup on it can be applied, and how long the sites keep what it does not have yet. It is pure; operator/archiving is its shell. The
+// format of the archive is internal/archive's, and only the archiver and restores read its contents.
 package pitr
 
 import (
@@ -25,17 +25,17 @@ func CutoffOf(group *v1alpha1.MysqlFailoverGroup, backups []v1alpha1.MysqlBackup
 	return out
 }
 
-// Oldest is the oldest backup that is kept.
+// Oldest is the oldest kept backup.
 type Oldest struct {
 	Name string
-	// At is when it was begun: what it holds was committed before or while it was made.
+	// At is when it began: what it holds was committed before or while it was made.
 	At time.Time
-	// Executed is what every backup that is kept holds: one of a replica that lags is begun later than another, and holds less.
+	// Executed is what every kept backup holds: one of a lagging replica may begin later than another, and hold less.
 	Executed gtid.Set
 }
 
-// Retained is the oldest of the backups that lie where the archive lies, of whichever profile, and false if there is none, or if of any of
-// them is not known what it holds: then nothing may go (I27). One that is being removed counts for as long as its MysqlBackup is there.
+// Retained returns the oldest of the backups in the archive's storage, of any profile. It is false if there is none, or if the contents of
+// any are unknown: then nothing may be removed (I27). One that is being removed counts while its MysqlBackup exists.
 func Retained(backups []v1alpha1.MysqlBackup, place string) (Oldest, bool) {
 	var out Oldest
 	found := false
@@ -60,13 +60,13 @@ func Retained(backups []v1alpha1.MysqlBackup, place string) (Oldest, bool) {
 	return out, found
 }
 
-// heldBy is what a backup holds. It is not known of one whose set was too long to be told: then status says nothing, as it does of an empty one.
+// heldBy returns what a backup holds. That is unknown if its set was too long to report: then status says nothing, as for an empty set.
 func heldBy(b *v1alpha1.MysqlBackup) (gtid.Set, bool) {
 	set, err := gtid.Parse(b.Status.GTIDExecuted)
 	return set, err == nil && !set.IsEmpty()
 }
 
-// isKept is true for a backup that a restore could begin with, as far as MysqlBackups know.
+// isKept is true for a backup that a restore could begin with, as far as its MysqlBackup tells.
 func isKept(b *v1alpha1.MysqlBackup, place string) bool {
 	if place == "" || b.Status.Location != place {
 		return false
@@ -74,8 +74,8 @@ func isKept(b *v1alpha1.MysqlBackup, place string) bool {
 	return b.Status.Phase == v1alpha1.BackupCompleted || b.Status.Phase == v1alpha1.BackupDeleting && b.Status.FinishedAt != nil
 }
 
-// epochs are with what each epoch began, the newest first. A group of an earlier version has only its records, and no epoch of which the
-// beginning is not known is told: what is not told is never taken for lost.
+// epochs returns what each epoch began with, the newest first. A group of an earlier version has only its records, and an epoch with an
+// unknown beginning is left out: what is left out is never taken for lost.
 func epochs(st *v1alpha1.MysqlFailoverGroupStatus) []wire.CutoffEpoch {
 	known := map[int64]bool{}
 	out := []wire.CutoffEpoch{}
@@ -91,7 +91,7 @@ func epochs(st *v1alpha1.MysqlFailoverGroupStatus) []wire.CutoffEpoch {
 		}
 	}
 	if st.Epoch == 1 && !known[1] && st.Transition == nil && st.ActiveSiteSince != nil {
-		// The first one began with whatever there was; nothing came before it that it could have lost.
+		// The first one began with what there was; nothing came before it that it could have lost.
 		out = append(out, wire.CutoffEpoch{Epoch: 1, Site: st.ActiveSite, PromotedAt: st.ActiveSiteSince.UTC(), Kind: string(v1alpha1.FailoverBootstrap)})
 	}
 	slices.SortFunc(out, func(a, b wire.CutoffEpoch) int { return cmp.Compare(b.Epoch, a.Epoch) })

@@ -18,7 +18,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 )
 
-// Look is what a decision stands on.
+// Look is the input of a decision.
 type Look struct {
 	Now      time.Time
 	Group    *v1alpha1.MysqlFailoverGroup
@@ -27,26 +27,26 @@ type Look struct {
 	Interval time.Duration
 	// Image is true if the operator knows the image of the program that archives.
 	Image bool
-	// Active is the site that is seen open for writes; empty if none is.
+	// Active is the site that was seen open for writes; empty if none was.
 	Active string
 	// Held is what that site has. Archived is taken from Heard.
 	Held Held
-	// Heard is what the archiver in the pod of Active says; nil if nothing was heard of it that is younger than SilentAfter.
+	// Heard is what the archiver in the pod of Active says; nil if it has said nothing for SilentAfter.
 	Heard *wire.ArchiverStatus
-	// QuietSince is since when nothing was heard, and TroubledSince since when the archive does not grow for whatever reason; zero if it does.
+	// QuietSince is since when the archiver is silent, and TroubledSince since when the archive does not grow, for any reason; zero if it is not so.
 	QuietSince, TroubledSince time.Time
-	// Holding is true if a site is kept from purging, Full if one would be and has no room for it.
+	// Holding is true if a site is kept from purging, Full if one should be but has no room for it.
 	Holding, Full bool
 }
 
 const (
 	// SilentAfter is how old the status of an archiver may be: it writes one every few seconds.
 	SilentAfter = time.Minute
-	// Grace is for how long trouble is not told: a failover, a pod that is replaced, a request that is tried again.
+	// Grace is how long trouble is not reported: a failover, a pod that is replaced, a request that is tried again.
 	Grace = 2 * time.Minute
 )
 
-// State is what is said of the archive.
+// State is what Decide says of the archive.
 type State struct {
 	Status    *v1alpha1.PITRStatus
 	Condition conditions.Condition
@@ -55,13 +55,13 @@ type State struct {
 	LagKnown bool
 }
 
-// Decide says how the archive does.
+// Decide says how the archive is doing.
 func Decide(l Look) State {
 	before := &v1alpha1.PITRStatus{}
 	if b := l.Group.Status.Backup; b != nil && b.PITR != nil {
 		before = b.PITR
 	}
-	// What was known last stands until something else is known: the archive does not go away with its archiver.
+	// The last known state stays until a newer one is known: the archive does not go away with its archiver.
 	st := before.DeepCopy()
 	st.Reason, st.Message, st.Holding = "", "", l.Holding
 	if h := l.Heard; h != nil && h.State != wire.ArchiverStandby && h.State != wire.ArchiverStarting {
@@ -92,8 +92,8 @@ func Decide(l Look) State {
 	return s
 }
 
-// take writes down what the archiver says. An archive that reaches into the future does so by a clock that is or was wrong, and would hide for as long
-// that nothing is archived any more: then the latest point that was known before stands.
+// take records what the archiver says. An archive that reaches into the future comes from a clock that is or was wrong, and until then would hide that
+// nothing more is archived: so the latest point known before stays.
 func take(st *v1alpha1.PITRStatus, h *wire.ArchiverStatus, now time.Time) {
 	st.Site, st.Bytes = h.Site, h.Bytes
 	future := now.Add(futureMost)
@@ -115,9 +115,9 @@ func take(st *v1alpha1.PITRStatus, h *wire.ArchiverStatus, now time.Time) {
 }
 
 const (
-	// futureMost is by how much the clock of an archiver's node may be ahead of this one.
+	// futureMost is how far the clock of an archiver's node may be ahead of this one.
 	futureMost = 10 * time.Minute
-	// statusGTIDMax bounds the set in status, and statusGaps the gaps, each of at most 2 KiB: the group's status has to fit into the store.
+	// statusGTIDMax bounds the set in status, and statusGaps the gaps, each of at most 2 KiB: the group's status must fit into the store.
 	statusGTIDMax = 16 << 10
 	statusGaps    = 8
 )
@@ -130,7 +130,7 @@ func microsOf(t time.Time) *metav1.MicroTime {
 	return &out
 }
 
-// condition is PITRReady: the first of what is wrong, in the order in which it should be mended.
+// condition is PITRReady: the first fault, in the order in which faults should be mended.
 func (l Look) condition(before *v1alpha1.PITRStatus, s State) conditions.Condition {
 	no := func(reason v1alpha1.Reason, format string, args ...any) conditions.Condition {
 		return conditions.False(v1alpha1.ConditionPITRReady, reason, fmt.Sprintf(format, args...))
@@ -161,7 +161,7 @@ func (l Look) condition(before *v1alpha1.PITRStatus, s State) conditions.Conditi
 	case st.Earliest == nil:
 		return no(v1alpha1.ReasonPITRNoBase, "there is no backup in the same storage from which on the archive has everything: make one with profile %s", l.profile())
 	}
-	// A trouble that is short does not turn it, and one that was told stands until it is over.
+	// Short trouble does not change it, and reported trouble stays until it is over.
 	if c := before.Reason; c != "" && !l.TroubledSince.IsZero() {
 		return no(c, "%s", before.Message)
 	}
@@ -175,7 +175,7 @@ func (l Look) profile() string {
 	return ""
 }
 
-// reason is that of an archiver which fails, if it is one of the words of the program.
+// reason returns why an archiver fails, if it is one of the words of the program.
 func (l Look) reason() v1alpha1.Reason {
 	if r, known := v1alpha1.ReasonOfBackup(l.Heard.Reason); known {
 		return r
@@ -183,7 +183,7 @@ func (l Look) reason() v1alpha1.Reason {
 	return v1alpha1.ReasonPITRFailing
 }
 
-// why is what the archiver says, without what changes with every try.
+// why returns what the archiver says, without what changes with every try.
 func (l Look) why() string {
 	if l.Heard == nil {
 		return "Nothing is heard of its archiver: look at container archiver of the active site's pod."
@@ -215,7 +215,7 @@ func clip(text string) string {
 	return text
 }
 
-// lagSteps are those in which status tells the lag.
+// lagSteps are the steps in which status tells the lag.
 var lagSteps = []struct {
 	below time.Duration
 	text  string
@@ -233,12 +233,12 @@ func lagOf(lag time.Duration) string {
 	return ">=1d"
 }
 
-// IsTroubled is true while the archive does not grow: nobody writes, nothing is heard, or the archiver fails.
+// IsTroubled is true while the archive does not grow: no site is open, the archiver is silent, or it fails.
 func IsTroubled(active string, heard *wire.ArchiverStatus) bool {
 	return active == "" || heard == nil || heard.State != wire.ArchiverArchiving
 }
 
-// shortLag is below which a lag says nothing but when somebody looked: it rises and falls with every interval.
+// shortLag is the limit below which a lag tells only when the archive was read: it rises and falls with every interval.
 const shortLag = 5 * time.Minute
 
 func isShort(lag string) bool {
@@ -250,7 +250,7 @@ func isShort(lag string) bool {
 	return false
 }
 
-// SameButTimes is true if two statuses differ in nothing but how far the archive has come: that is written now and then.
+// SameButTimes is true if two statuses differ only in how far the archive has come: that is written now and then.
 func SameButTimes(a, b *v1alpha1.PITRStatus) bool {
 	if a == nil || b == nil {
 		return a == b

@@ -21,13 +21,13 @@ type Pod struct {
 
 // Container is one init container.
 type Container struct {
-	// Running is true while it runs, since Since. Succeeded is true once it ended well, at Until.
+	// Running is true while it runs, since Since. Succeeded is true once it succeeded, at Until.
 	Running, Succeeded bool
 	Since, Until       time.Time
-	// Failed is what it left when it ended last without success; Exit is how it ended. Empty if it never did.
+	// Failed is its message from its last failure, and Exit its exit code. Failed is empty if it never failed.
 	Failed string
 	Exit   int32
-	// message is what it left when it ended well.
+	// message is what it left when it succeeded.
 	message string
 }
 
@@ -67,21 +67,21 @@ func containerOf(c corev1.ContainerStatus) Container {
 	return out
 }
 
-// DataLost is true if what was loaded went with the memory of an earlier pod: this one has noticed, and does not load it itself.
+// DataLost is true if the loaded data went with the memory of an earlier pod: this one has noticed, and does not load it again.
 func (p *Pod) DataLost() bool {
 	return p.Load.Succeeded && !p.Bootstrap.Succeeded && strings.Contains(p.Bootstrap.Failed, wire.MarkRestoreLost)
 }
 
-// result is what the program says of its success.
+// result returns what the program says of its success.
 func (c Container) result() (wire.BackupResult, bool) {
-	r, _ := wire.ParseBackupResult(c.message) // what is none has no reason
+	r, _ := wire.ParseBackupResult(c.message) // a text that is no result has no reason
 	return r, r.Reason == wire.BackupSucceeded
 }
 
-// shortMax is how much is told of what a container left that is not the program's own outcome, in bytes.
+// shortMax is how much to show of a container's message that is not the program's own outcome, in bytes.
 const shortMax = 400
 
-// short is text of a container on one line, of bounded length.
+// short returns a container's text on one line, of bounded length.
 func short(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
 	if len(text) > shortMax {
@@ -90,7 +90,7 @@ func short(text string) string {
 	return text
 }
 
-// hints are what to do where the message of the program does not say it.
+// hints say what to do where the message of the program does not.
 var hints = map[v1alpha1.Reason]string{
 	v1alpha1.ReasonVolumeTooSmall:     "raise storage.size of the site in spec.sites",
 	v1alpha1.ReasonVersionTooOld:      "set spec.image to that version or a later one",
@@ -110,11 +110,11 @@ var hints = map[v1alpha1.Reason]string{
 	v1alpha1.ReasonStalled:            "look at the volume of the site and at the storage: mysqld, the disk or the network stands still",
 }
 
-// failure is why a try failed, and what to do about it. What the container left is bounded, and a word that is none of the program's is
-// not passed on as a reason.
+// failure is why a try failed, and what to do about it. The container's message is bounded, and a word that is not one of the program's
+// is not passed on as a reason.
 func failure(message string, exit int32) (v1alpha1.Reason, string) {
 	reason, text := v1alpha1.ReasonRestoreFailed, ""
-	r, _ := wire.ParseBackupResult(message) // what is none has no reason
+	r, _ := wire.ParseBackupResult(message) // a text that is no result has no reason
 	if known, ok := v1alpha1.ReasonOfBackup(r.Reason); ok {
 		reason, text = known, r.Message
 	}
@@ -130,5 +130,5 @@ func failure(message string, exit int32) (v1alpha1.Reason, string) {
 	return reason, text
 }
 
-// killedForMemory is how a container ends that the kernel killed.
+// killedForMemory is the exit code of a container that the kernel killed.
 const killedForMemory = 137

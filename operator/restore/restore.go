@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package restore decides how far a new group is that begins with a backup (spec.initFromBackup), and which of its sites may have a pod
-// meanwhile. It is pure. Until the first site has all of the data, no other site is made and nothing opens (I25); what keeps it from
-// getting there is told with the way out, and tried again.
+// meanwhile. It is pure. Until the first site has all of the data, no other site is made and nothing opens (I25). If that fails, status
+// tells the way out, and the restore is tried again.
 package restore
 
 import (
@@ -17,32 +17,32 @@ import (
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 )
 
-// Look is what a decision stands on.
+// Look is the input of a decision.
 type Look struct {
 	Now   time.Time
 	Group *v1alpha1.MysqlFailoverGroup
-	// Proven are the features that this version stands for: a restore to a point in time stops before them.
+	// Proven are the features that this version supports: a restore to a point in time does not run without its own.
 	Proven v1alpha1.Proven
 	// Image is true if the operator knows the image of the program that loads backups.
 	Image bool
-	// Location is where the backup is looked for; empty if the specification names no place.
+	// Location is where to look for the backup; empty if the specification names no place.
 	Location string
 	// Old is what an earlier group of the name has left, by kind and name: volume claims, keyrings.
 	Old []string
-	// Pod is that of the site that is restored; nil if there is none, or not yet the one that its Deployment wants.
+	// Pod is the pod of the site that is restored; nil if there is none, or not yet the one that its Deployment wants.
 	Pod *Pod
 }
 
-// Decision is what follows.
+// Decision is what Decide answers.
 type Decision struct {
-	// Status is what status.restore is to say; nil for a group that was not restored.
+	// Status is the new status.restore; nil for a group that was not restored.
 	Status *v1alpha1.RestoreStatus
 	// Condition is RestoreReady; empty without a restore.
 	Condition conditions.Condition
-	// Pending is true while the restore is not done: then Site alone may have a pod, and nobody if it is empty.
+	// Pending is true while the restore is not done: then only Site may have a pod, and no site if it is empty.
 	Pending bool
 	Site    string
-	// Replace is true if the pod of the site cannot get the data any more: only a new one loads it again.
+	// Replace is true if the site's pod can no longer get the data: only a new one loads it again.
 	Replace bool
 }
 
@@ -55,7 +55,7 @@ func Decide(l Look) Decision {
 	before := g.Status.Restore.DeepCopy()
 	switch {
 	case g.IsNew() && g.Spec.InitFromBackup == nil:
-		return Decision{} // taken back, or never asked for
+		return Decision{} // withdrawn, or never asked for
 	case !g.AwaitsRestore():
 		return settled(l, before)
 	}
@@ -81,7 +81,7 @@ func Decide(l Look) Decision {
 	case l.Location == "":
 		return d.fail(v1alpha1.ReasonBackupProfileMissing, "initFromBackup names a profile that is not in spec.backup.profiles: correct its name")
 	case before == nil || before.Site != site || before.StartedAt == nil:
-		// Durable before anything is made of it.
+		// Durable before anything is built on it.
 		st.Site = site
 		if st.StartedAt == nil {
 			st.StartedAt = &metav1.Time{Time: l.Now.UTC().Truncate(time.Second)}
@@ -92,22 +92,22 @@ func Decide(l Look) Decision {
 	return d.follow(l)
 }
 
-// settled is what is said of a group that goes on as a new one, or has been open.
+// settled is the decision for a group that continues as a new one, or has been open.
 func settled(l Look, before *v1alpha1.RestoreStatus) Decision {
 	if before == nil {
 		return Decision{}
 	}
 	d := Decision{Status: before, Site: before.Site}
 	if before.Phase != v1alpha1.RestoreCompleted {
-		return Decision{} // what became of it nobody knows: status was edited, or restored itself
+		return Decision{} // its outcome is unknown: status was edited, or was itself restored
 	}
 	d.Condition = conditions.True(v1alpha1.ConditionRestoreReady, v1alpha1.ReasonRestoreCompleted, before.Message)
-	// Until it has been open what is there may still go with the memory of its pod.
+	// Until it has been open, its data may still go with the memory of its pod.
 	d.Replace = l.Group.IsNew() && l.Pod != nil && l.Pod.DataLost()
 	return d
 }
 
-// siteOf is the site that is restored: the one that was chosen, while it may be opened first, or else the first that may.
+// siteOf returns the site to restore: the chosen one, while it may be opened first, or else the first that may.
 func siteOf(g *v1alpha1.MysqlFailoverGroup, chosen string) string {
 	first := ""
 	for _, site := range g.Spec.Sites {
@@ -122,7 +122,7 @@ func siteOf(g *v1alpha1.MysqlFailoverGroup, chosen string) string {
 	return first
 }
 
-// fail says what keeps the restore from beginning or going on.
+// fail says what keeps the restore from beginning or continuing.
 func (d Decision) fail(reason v1alpha1.Reason, message string) Decision {
 	return d.say(v1alpha1.RestoreFailed, reason, message)
 }
@@ -136,13 +136,13 @@ func (d Decision) say(phase v1alpha1.RestorePhase, reason v1alpha1.Reason, messa
 	return d
 }
 
-// oldMax is how much of what was left is named.
+// oldMax is how many leftovers are named.
 const oldMax = 10
 
-// quietly are the first seconds of a try after one that failed, in which status says why that was: most fail again at once.
+// quietly is how long after the start of a new try status still says why the last one failed: most fail again at once.
 const quietly = time.Minute
 
-// follow reads from the pod how far it is.
+// follow reads from the pod how far the restore is.
 func (d Decision) follow(l Look) Decision {
 	st, pod := d.Status, l.Pod
 	what := "the newest backup"
@@ -172,7 +172,7 @@ func (d Decision) follow(l Look) Decision {
 		reason, message := failure(pod.Load.Failed, pod.Load.Exit)
 		return d.fail(reason, message+"; nothing opens, and it is tried again")
 	case pod.Load.Running:
-		// How much of it is done is in the log of the container: the operator may read no logs.
+		// The log of the container tells how much is done: the operator may read no logs.
 		return d.say(v1alpha1.RestoreLoading, v1alpha1.ReasonRestoreLoading, fmt.Sprintf("%s from %s is loaded onto site %s", what, st.Location, st.Site))
 	}
 	trouble := ""
@@ -182,7 +182,7 @@ func (d Decision) follow(l Look) Decision {
 	return d.say(v1alpha1.RestorePending, v1alpha1.ReasonRestorePending, fmt.Sprintf("the pod of site %s, which loads %s from %s, starts%s", st.Site, what, st.Location, trouble))
 }
 
-// complete ends the restore: the data is the site's, and the others may be made.
+// complete ends the restore: the site has the data, and the others may be made.
 func (d Decision) complete(l Look) Decision {
 	st := d.Status
 	if r, ok := l.Pod.Load.result(); ok {
@@ -214,7 +214,7 @@ func (d Decision) complete(l Look) Decision {
 	return d
 }
 
-// Seconds is how long the restore took, or has taken until now.
+// Seconds returns how long the restore took, or has taken until now.
 func Seconds(st *v1alpha1.RestoreStatus, now time.Time) float64 {
 	if st == nil || st.StartedAt == nil {
 		return 0

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package restoring has a new group begin with its backup: it gathers what operator/restore decides on, and does what follows.
+// Package restoring makes a new group begin with its backup: it gathers the input of operator/restore, and carries out its decision.
 package restoring
 
 import (
@@ -37,7 +37,7 @@ var restoreSeconds = metrics.Gauge(metrics.Group, "operator_restore_seconds",
 var restorePending = metrics.Gauge(metrics.Group, "operator_restore_pending",
 	"1 while a new group waits for the data of its backup and nothing opens, 0 once it has it.")
 
-// restoreOutcomes counts what came of restores.
+// restoreOutcomes counts restores by outcome.
 var restoreOutcomes = metrics.Counter(metrics.Operator, "operator_restores_total",
 	"Restores of new groups, by outcome: completed, or failed for a try that ended without the data.", "outcome")
 
@@ -46,21 +46,21 @@ const (
 	restoreFailed    = "failed"
 )
 
-// Options is what Restores is made of.
+// Options is what New makes Restores from.
 type Options struct {
 	// Image is true if the operator knows the image of the program that loads backups.
 	Image func() bool
-	// Proven are the features that this version stands for.
+	// Proven are the features that this version supports.
 	Proven func() v1alpha1.Proven
 	// Versions are the keyrings in escrow for a site; none without an escrow listener.
 	Versions func(ctx context.Context, namespace, group, site string) ([]keyring.Version, error)
 	// Trouble is what keeps a pod from starting, for people; empty normally.
 	Trouble func(*corev1.Pod) string
-	// EndPod deletes a pod, if it is still that one.
+	// EndPod deletes a pod, if it still has that UID.
 	EndPod func(ctx context.Context, namespace, name string, uid types.UID) error
 }
 
-// Restores has new groups begin with their backups.
+// Restores makes new groups begin with their backups.
 type Restores struct {
 	*scope.Base
 	Options
@@ -69,7 +69,7 @@ type Restores struct {
 // New makes Restores.
 func New(base *scope.Base, o Options) *Restores { return &Restores{Base: base, Options: o} }
 
-// Begin is the phase: the first site is given the data, and until it has all of it no other site is made and nothing opens.
+// Begin is the phase: it gives the data to the first site, and until that has all of it no other site is made and nothing opens.
 func (r *Restores) Begin(ctx context.Context, s *scope.Scope) error {
 	look, err := r.look(ctx, s)
 	if err != nil {
@@ -93,7 +93,7 @@ func (r *Restores) Begin(ctx context.Context, s *scope.Scope) error {
 	return r.EndPod(ctx, pod.Namespace, pod.Name, pod.UID)
 }
 
-// look is what the decision stands on.
+// look gathers the input of the decision.
 func (r *Restores) look(ctx context.Context, s *scope.Scope) (l restore.Look, err error) {
 	l = restore.Look{Now: s.Now, Group: s.Group, Image: r.Image(), Proven: r.Proven()}
 	if in := input(s.Group, ""); in != nil {
@@ -109,7 +109,7 @@ func (r *Restores) look(ctx context.Context, s *scope.Scope) (l restore.Look, er
 	return l, err
 }
 
-// leftBefore names what an earlier group of the name has left, and what its sites would start with: volume claims that are older than the
+// leftBefore names what an earlier group of the name has left, and the sites of this one would start with: volume claims older than the
 // group, and keyrings in escrow.
 func (r *Restores) leftBefore(ctx context.Context, s *scope.Scope) (old []string, err error) {
 	for _, site := range s.Group.Spec.Sites {
@@ -138,7 +138,7 @@ func (r *Restores) leftBefore(ctx context.Context, s *scope.Scope) (old []string
 	return old, nil
 }
 
-// tell says how far it is.
+// tell reports how far it is.
 func (r *Restores) tell(s *scope.Scope, d restore.Decision) {
 	before, st := s.Group.Status.Restore, d.Status
 	restoreSeconds.WithLabelValues(s.Key.Namespace, s.Key.Name).Set(restore.Seconds(st, s.Now))
@@ -173,7 +173,7 @@ func (r *Restores) tell(s *scope.Scope, d restore.Decision) {
 	}
 }
 
-// input is how the pod of a site is made that begins with the backup of the specification; nil if that names no place, or there is
+// input returns how to make the pod of a site that begins with the specification's backup; nil if that names no place, or there is
 // no such site.
 func input(group *v1alpha1.MysqlFailoverGroup, site string) *render.Restore {
 	storage, identity, ok := group.Spec.RestoreStorage()
@@ -186,8 +186,8 @@ func input(group *v1alpha1.MysqlFailoverGroup, site string) *render.Restore {
 	}}
 }
 
-// Deployment is that of a site as it is to be. The active site keeps its way to the backup for as long as nothing else about its pod
-// changes: to take it off would move the role for nothing. What it has to mount for that must be sure to be there, which a volume is not.
+// Deployment returns a site's Deployment as it should be. The active site keeps its way to the backup while nothing else about its pod
+// changes: removing it would move the role for nothing. What it mounts for that must be certain to exist, and a volume is not.
 func Deployment(s *scope.Scope, in render.Input, site v1alpha1.Site) *appsv1.Deployment {
 	want, current := render.Deployment(in, site), s.Deployments[site.Name]
 	restored := input(s.Group, site.Name)
@@ -206,7 +206,7 @@ func isOrBecomesActive(s *scope.Scope, site string) bool {
 	return site == s.ActiveSite() || t != nil && t.To == site
 }
 
-// Apply is what status says of a restore, as it is written.
+// Apply returns what status says of a restore, ready to be written.
 func Apply(st *v1alpha1.RestoreStatus) *applyv1alpha1.RestoreStatusApplyConfiguration {
 	out := applyv1alpha1.RestoreStatus().WithPhase(st.Phase).WithReason(st.Reason).WithMessage(st.Message)
 	if st.Site != "" {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package secure decides in which steps TLS comes to a group that runs without it. It is pure. Each step accepts what the one before
-// it had made, so that sites may be in two of them at once, and a failover works in every one.
+// Package secure decides the steps by which a group that runs without TLS gets it. It is pure. Each step accepts the result of the
+// one before, so that sites may be in two of them at once, and a failover works in every one.
 package secure
 
 import (
@@ -11,62 +11,62 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// Quiet is for how long no site may have seen a client without TLS before RefuseWhenUnused refuses them.
+// Quiet is how long no site may have seen a client without TLS before RefuseWhenUnused refuses such clients.
 const Quiet = 10 * time.Minute
 
-// Site is one site of the group as it was seen last.
+// Site is one site of the group as last seen.
 type Site struct {
 	Name string
-	// Loaded is true if the sidecar of the site's pod says that the certificate lies in that pod, and that MySQL shows it.
+	// Loaded is true if the sidecar of the site's pod says that the certificate is in that pod, and that MySQL shows it.
 	Loaded bool
 	// Verified is true if the receiver in that pod is connected with the active site, and verifies it.
 	Verified bool
 	// Refuses is true if the site has a pod that was made to refuse connections without TLS, the next one would be like it, and MySQL answers
-	// in it. Accepts is true if the site has a pod that was made to take them. Both are false for a site that is away.
+	// in it. Accepts is true if the site has a pod that was made to accept them. Both are false for a site that is away.
 	Refuses, Accepts bool
-	// Plain is what that sidecar says of clients without TLS; nil if that is not known.
+	// Plain is what that sidecar says of clients without TLS; nil if unknown.
 	Plain *Plain
 }
 
 // Plain is how many clients a site has without TLS.
 type Plain struct {
 	Connections int
-	// QuietFor is for how long the sidecar has seen none.
+	// QuietFor is how long the sidecar has seen none.
 	QuietFor time.Duration
 }
 
-// Group is what the decision stands on.
+// Group is the input of the decision.
 type Group struct {
 	// Status is what is durable; zero if nothing was decided yet.
 	Status v1alpha1.TLSStatus
-	// Asked is true with spec.tls, PlainConnections is its field.
+	// Asked is true if spec.tls is set, PlainConnections is its field.
 	Asked            bool
 	PlainConnections v1alpha1.PlainConnections
 	// Usable is true if the Secret holds a certificate that every site can run with, and may be used for the group.
 	Usable bool
-	// Refused is true if every site was said to refuse connections without TLS.
+	// Refused is true if status says that every site refuses connections without TLS.
 	Refused bool
 	// Settled is true if the active site is known and open, and no transition is under way.
 	Settled bool
 	Active  string
-	// Sites are those of the specification, the active one too.
+	// Sites are the sites of the specification, the active one included.
 	Sites []Site
 }
 
-// Decision is how far the group may be from now on, and what the next step waits for.
+// Decision is how far the group may go from now on, and what the next step waits for.
 type Decision struct {
 	Phase v1alpha1.TLSPhase
 	// Later is true for a group that ran without TLS before.
 	Later bool
 	// Refused is true once every site refuses connections without TLS.
 	Refused bool
-	// Reason and Message say what the phase is and what it waits for; Site is the one that it waits for, if it is one.
+	// Reason and Message say what the phase is and what it waits for; Site is the site that it waits for, if there is one.
 	Reason  v1alpha1.Reason
 	Site    string
 	Message string
 }
 
-// Decide makes one step at most.
+// Decide takes at most one step.
 func Decide(g Group) Decision {
 	d := Decision{Phase: g.Status.Phase, Later: g.Status.Later}
 	switch {
@@ -74,9 +74,9 @@ func Decide(g Group) Decision {
 		d.Phase = v1alpha1.TLSPlain
 		return d
 	case !g.Asked:
-		return d // what is durable stays: nobody but the API could have taken spec.tls away, and it does not
+		return d // what is durable stays: only the API could have removed spec.tls, and it does not
 	case d.Phase == "":
-		// It had TLS from its beginning: the API takes spec.tls later only for a group whose status says Plain.
+		// It had TLS from its beginning: the API accepts spec.tls later only for a group whose status says Plain.
 		d.Phase = v1alpha1.TLSRequired
 	case d.Phase == v1alpha1.TLSPlain && g.Usable:
 		d.Phase, d.Later = v1alpha1.TLSCertificates, true
@@ -92,8 +92,8 @@ func Decide(g Group) Decision {
 	return explained(g, d)
 }
 
-// Wanted is what becomes of clients without TLS, as the specification says, or what it means if it says nothing: nobody is cut off in a
-// group that got TLS later before a person has said so.
+// Wanted returns what should happen to clients without TLS, as the specification says, or its default: a group that got TLS later cuts
+// no client off before a person has said so.
 func Wanted(g Group) v1alpha1.PlainConnections {
 	switch {
 	case g.PlainConnections != "":
@@ -104,7 +104,7 @@ func Wanted(g Group) v1alpha1.PlainConnections {
 	return v1alpha1.PlainRefuse
 }
 
-// withoutCertificate is a site that could not be verified, or could not verify another one; empty if there is none.
+// withoutCertificate returns a site that could not be verified, or could not verify another; empty if there is none.
 func withoutCertificate(g Group) string {
 	for _, s := range g.Sites {
 		if !s.Loaded {
@@ -114,7 +114,7 @@ func withoutCertificate(g Group) string {
 	return ""
 }
 
-// unverified is a site that is not known to verify its source; empty if there is none. The active site has no source.
+// unverified returns a site that is not known to verify its source; empty if there is none. The active site has no source.
 func unverified(g Group) string {
 	for _, s := range g.Sites {
 		if s.Name != g.Active && !s.Verified {
@@ -124,7 +124,7 @@ func unverified(g Group) string {
 	return ""
 }
 
-// refuses is true if clients without TLS are to be refused now.
+// refuses is true if clients without TLS must be refused now.
 func refuses(g Group) bool {
 	switch Wanted(g) {
 	case v1alpha1.PlainRefuse:
@@ -136,7 +136,7 @@ func refuses(g Group) bool {
 	return false
 }
 
-// used is a site that has clients without TLS, had some of late, or of which that is not known; empty if there is none.
+// used returns a site that has clients without TLS, had some lately, or may have; empty if there is none.
 func used(g Group) string {
 	for _, s := range g.Sites {
 		if s.Plain == nil || s.Plain.Connections > 0 || s.Plain.QuietFor < Quiet {
@@ -146,8 +146,8 @@ func used(g Group) string {
 	return ""
 }
 
-// accepting is a site that may take connections without TLS; empty if there is none. Once all have been seen to refuse them, a site that is
-// away or starts again accepts nobody: only a pod that was made otherwise counts.
+// accepting returns a site that may accept connections without TLS; empty if there is none. Once all were seen to refuse them, a site that
+// is away or starts again accepts none: only a pod that was made otherwise counts.
 func accepting(g Group) string {
 	for _, s := range g.Sites {
 		if s.Accepts || !s.Refuses && !g.Refused {
@@ -157,7 +157,7 @@ func accepting(g Group) string {
 	return ""
 }
 
-// explained says what the phase is and what the next one waits for.
+// explained adds what the phase is and what the next one waits for.
 func explained(g Group, d Decision) Decision {
 	switch d.Phase {
 	case v1alpha1.TLSPlain:

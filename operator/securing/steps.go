@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package securing carries out the steps in which TLS comes to a group: it gathers what operator/secure decides on, proves that the
-// operator can verify every site before anybody has to, and says how far it is.
+// Package securing carries out the steps by which a group gets TLS: it gathers the input of operator/secure, proves that the
+// operator can verify every site before any site must be verified, and says how far it is.
 package securing
 
 import (
@@ -30,19 +30,19 @@ var eventTLSStep = events.Normal(v1alpha1.ReasonTLSStep, "Secure")
 const (
 	// proofTimeout bounds the look at one server, before others have to verify it.
 	proofTimeout = 2 * time.Second
-	// countInterval is how often numbers that only go up and down are written.
+	// countInterval is how often figures that only rise and fall are written.
 	countInterval = time.Minute
 )
 
-// Steps are those of all groups.
+// Steps takes the steps of all groups.
 type Steps struct {
 	Base   *scope.Base
 	Access work.Access
 	Dial   func(mysql.Target) (work.Recipient, error)
 }
 
-// Step decides how far the group is on its way to TLS. What it decides is only written here: whatever is done by it stands on what was
-// read, so it is durable first.
+// Step decides how far the group is on its way to TLS. It only records the decision: all that follows from it rests on what was read,
+// so it is durable first.
 func (r *Steps) Step(ctx context.Context, s *scope.Scope) error {
 	g := secureGroup(s)
 	d := secure.Decide(g)
@@ -66,7 +66,7 @@ func (r *Steps) Step(ctx context.Context, s *scope.Scope) error {
 	case d.Refused && d.Later:
 		s.Condition(conditions.True(v1alpha1.ConditionTLSRequired, d.Reason, d.Message))
 	case d.Later || meta.FindStatusCondition(s.Group.Status.Conditions, v1alpha1.ConditionTLSRequired) != nil:
-		// A group that had TLS from its beginning has the condition only after it let clients connect without.
+		// A group that had TLS from its beginning has the condition only once it has let clients connect without TLS.
 		if !d.Refused {
 			s.Condition(conditions.False(v1alpha1.ConditionTLSRequired, d.Reason, string(d.Phase)+": "+d.Message))
 		}
@@ -80,7 +80,7 @@ func (r *Steps) Step(ctx context.Context, s *scope.Scope) error {
 	return nil
 }
 
-// secureGroup collects what the decision stands on.
+// secureGroup collects the input of the decision.
 func secureGroup(s *scope.Scope) secure.Group {
 	g := secure.Group{
 		Asked: s.Group.Spec.TLS != nil, Usable: s.TLSUsable, Active: s.ActiveSite(),
@@ -99,7 +99,7 @@ func secureGroup(s *scope.Scope) secure.Group {
 	return g
 }
 
-// secureSite is what is known of a site. What was said by another pod than the one that is there does not count.
+// secureSite returns what is known of a site. What another pod than the present one said does not count.
 func secureSite(s *scope.Scope, name string) secure.Site {
 	pod, f := s.Pods[name], s.Facts.Sites[name]
 	out := secure.Site{Name: name, Accepts: pod != nil && !v1alpha1.RequiresTLS(pod)}
@@ -121,7 +121,7 @@ func isCurrent(deployment *appsv1.Deployment, pod *corev1.Pod) bool {
 	return deployment != nil && scope.SpecHash(deployment) == pod.Annotations[v1alpha1.AnnotationSpecHash]
 }
 
-// unproven is a site whose server the operator cannot verify with the certificate, and why; from the next step on it would not be able to ask it.
+// unproven returns a site whose server the operator cannot verify with the certificate, and why; after the next step it could not ask it.
 func (r *Steps) unproven(ctx context.Context, s *scope.Scope) (string, error) {
 	verified := s.Group.DeepCopy()
 	verified.Status.TLS.Phase = v1alpha1.TLSChannels
@@ -156,7 +156,7 @@ func (r *Steps) prove(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s
 	return err
 }
 
-// tlsStatus is what status will say.
+// tlsStatus returns the new status.
 func tlsStatus(s *scope.Scope, g secure.Group, d secure.Decision) *v1alpha1.TLSStatus {
 	out := &v1alpha1.TLSStatus{Phase: d.Phase, Later: d.Later, Since: g.Status.Since, Certificate: s.Certificate}
 	now := metav1.NewTime(s.Now.Truncate(time.Second))
@@ -179,7 +179,7 @@ func tlsStatus(s *scope.Scope, g secure.Group, d secure.Decision) *v1alpha1.TLSS
 	return out
 }
 
-// alike is true if both count clients at the same sites, however many.
+// alike is true if both count clients at the same sites, in any number.
 func alike(a, b []v1alpha1.SiteTLSStatus) bool {
 	if len(a) != len(b) {
 		return false
@@ -192,7 +192,7 @@ func alike(a, b []v1alpha1.SiteTLSStatus) bool {
 	return true
 }
 
-// Apply is it as the controller applies it.
+// Apply returns it as the controller applies it.
 func Apply(t *v1alpha1.TLSStatus) *applyv1alpha1.TLSStatusApplyConfiguration {
 	out := applyv1alpha1.TLSStatus().WithPhase(t.Phase)
 	if t.Later {

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// accessTimeout bounds what is asked of the API server about one who asks.
+	// accessTimeout bounds the questions to the API server about one client.
 	accessTimeout = 3 * time.Second
-	// streamFor is how long a stream may go on before its client must prove again what it may read.
+	// streamFor is how long a stream may last before its client must prove again what it may read.
 	streamFor = 10 * time.Minute
 )
 
-// mayRead is true if the one who asks may read the groups that the filter selects; otherwise it has answered. Through a
-// port-forward everybody may: the API server has asked for the right to forward to the operator's pod.
+// mayRead is true if the client may read the groups that the filter selects; otherwise it has answered. Through a
+// port-forward every client may: the API server has checked the right to forward to the operator's pod.
 func (s *Server) mayRead(w http.ResponseWriter, r *http.Request, f filter) bool {
 	if s.options.Authorize == nil || fromItself(r.RemoteAddr) {
 		return true
@@ -51,7 +51,7 @@ func (s *Server) mayRead(w http.ResponseWriter, r *http.Request, f filter) bool 
 	return false
 }
 
-// fromItself is true for a connection from the same pod, as that of a port-forward is.
+// fromItself is true for a connection from the same pod, such as that of a port-forward.
 func fromItself(remote string) bool {
 	at, err := netip.ParseAddrPort(remote)
 	return err == nil && at.Addr().Unmap().IsLoopback()

@@ -18,7 +18,7 @@ const (
 	maxNonce     = 128
 )
 
-// activeSite answers GET /active-site. Nothing is answered from memory of this package: the Authority must know of
+// activeSite answers GET /active-site. This package answers nothing from its own memory: the Authority must know of
 // every answer, because each may keep a site writable for one more lease.
 func (s *Server) activeSite(w http.ResponseWriter, r *http.Request) {
 	q, err := parseAsk(r.URL.RawQuery)
@@ -42,7 +42,7 @@ func (s *Server) activeSite(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// ask is who asks for the active site of which group.
+// ask says who asks, and for which group's active site.
 type ask struct{ namespace, group, site, pod, nonce string }
 
 func parseAsk(rawQuery string) (ask, error) {
@@ -76,7 +76,7 @@ func parseAsk(rawQuery string) (ask, error) {
 	return q, nil
 }
 
-// single returns a parameter that was given at most once; an answer must not depend on which of two a reader takes.
+// single returns a parameter that may appear only once; an answer must not depend on which of two a reader takes.
 func single(values url.Values, param string, longest int, allowed func(byte) bool) (string, error) {
 	all := values[param]
 	if len(all) == 0 {
@@ -97,10 +97,10 @@ func single(values url.Values, param string, longest int, allowed func(byte) boo
 	return v, nil
 }
 
-// nameByte is true for what a name of Kubernetes may hold.
+// nameByte is true for the bytes that a Kubernetes name may hold.
 func nameByte(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= '0' && b <= '9' || b == '-' || b == '.'
 }
 
-// visibleByte is true for printable ASCII without the blank.
+// visibleByte is true for printable ASCII without the space.
 func visibleByte(b byte) bool { return b > ' ' && b < 0x7f }

@@ -18,13 +18,13 @@ import (
 const boardLog = 4096
 
 // Board holds the newest state of every group and a log of the last changes. Writers append and never wait for a
-// reader; a reader that falls behind the log is told so. It is safe for concurrent use.
+// reader; a reader that falls behind the log gets an error. It is safe for concurrent use.
 type Board struct {
 	mu     sync.Mutex
-	groups map[string]*wire.GroupStatus // by "namespace/group"; what is pointed to never changes
+	groups map[string]*wire.GroupStatus // by "namespace/group"; the pointed-to values never change
 	log    [boardLog]boardChange        // ring: change n is at n % boardLog
 	next   uint64                       // number of the next change
-	wake   chan struct{}                // closed at the next change; nil while nobody waits
+	wake   chan struct{}                // closed at the next change; nil while no reader waits
 }
 
 type boardChange struct {
@@ -35,8 +35,8 @@ type boardChange struct {
 // NewBoard makes an empty board.
 func NewBoard() *Board { return &Board{groups: map[string]*wire.GroupStatus{}} }
 
-// Publish replaces the state of a group. Readers are told only if more than the time of observation differs. The cost
-// does not depend on the number of groups or readers, and nothing is waited for.
+// Publish replaces the state of a group. Readers get it only if more than the time of observation differs. The cost
+// does not depend on the number of groups or readers, and the call waits for nothing.
 func (b *Board) Publish(g wire.GroupStatus) {
 	g = cloneStatus(g)
 	name := g.Namespace + "/" + g.Group
@@ -62,7 +62,7 @@ func (b *Board) Remove(namespace, group string) {
 	b.append(boardChange{name: name})
 }
 
-// append is called with the lock held.
+// append expects the lock to be held.
 func (b *Board) append(c boardChange) {
 	b.log[b.next%boardLog] = c
 	b.next++
@@ -78,7 +78,7 @@ func (b *Board) Snapshot() []wire.GroupStatus {
 	return groups
 }
 
-// Subscribe returns all groups and a feed that goes on from there. A feed costs nothing while it is not read.
+// Subscribe returns all groups and a feed that continues from there. A feed costs nothing while it is not read.
 func (b *Board) Subscribe() ([]wire.GroupStatus, Feed) {
 	groups, next := b.snapshot()
 	return groups, &boardFeed{board: b, cursor: next}
@@ -91,8 +91,8 @@ func (b *Board) snapshot() ([]wire.GroupStatus, uint64) {
 	return sortedStatuses(states), next
 }
 
-// since returns the changes from a cursor on, the next cursor, and, if there are none, a channel that is closed at
-// the next one.
+// since returns the changes from a cursor on and the next cursor. If there are none, it returns a channel that closes
+// at the next one.
 func (b *Board) since(cursor uint64) ([]boardChange, uint64, <-chan struct{}, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -195,7 +195,7 @@ func clonePointer[T any](p *T) *T {
 	return &v
 }
 
-// sameStatus is true if nothing differs but when it was seen.
+// sameStatus is true if nothing differs but the time of observation.
 func sameStatus(a, b wire.GroupStatus) bool {
 	if !slices.EqualFunc(a.Sites, b.Sites, sameSite) || !sameForecast(a.Forecast, b.Forecast) || !sameCache(a.Cache, b.Cache) {
 		return false

@@ -8,7 +8,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// cloneCache copies all that is pointed to: what was published never changes.
+// cloneCache copies everything behind pointers: what was published never changes.
 func cloneCache(c *wire.CacheStatus) *wire.CacheStatus {
 	if c == nil {
 		return nil

@@ -14,11 +14,11 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// cutoffTimeout bounds one answer to GET /pitr-cutoff: nothing of it is asked of MySQL, and the API server at most once in a while.
+// cutoffTimeout bounds one answer to GET /pitr-cutoff: it asks MySQL nothing, and the API server at most once in a while.
 const cutoffTimeout = 3 * time.Second
 
-// cutoff answers GET /pitr-cutoff. It asks for no token: the archiver's pod has none. What it says is in the statuses that the group's own
-// sidecars serve, the answer is signed, and it takes nothing that a failover needs: a share of its own of requests and of answers at a time.
+// cutoff answers GET /pitr-cutoff. It needs no token: the archiver's pod has none. The statuses that the group's sidecars serve tell the
+// same, the answer is signed, and it takes nothing that a failover needs: cutoffs have their own share of requests and of answers at a time.
 func (s *Server) cutoff(w http.ResponseWriter, r *http.Request) {
 	if !s.cutoffDoor.May(r.RemoteAddr) {
 		Refused.WithLabelValues(ListenerAuxiliary, wire.ReasonTooManyRequests).Inc()
@@ -66,7 +66,7 @@ func (s *Server) cutoff(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, json.RawMessage(body))
 }
 
-// parseGroup reads the two parameters, both of which are needed.
+// parseGroup reads the two parameters, and requires both.
 func parseGroup(rawQuery string) (namespace, group string, err error) {
 	values, err := url.ParseQuery(rawQuery)
 	if err != nil {

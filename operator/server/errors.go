@@ -17,10 +17,10 @@ var (
 	ErrNoStatement  = wire.ErrNoStatement
 )
 
-// ErrBehind is what a Feed answers when its reader was too slow to see every change.
+// ErrBehind is the error of a Feed whose reader was too slow to see every change.
 var ErrBehind = errors.New("too many changes were missed")
 
-// shownBytes bounds what an error repeats of a request.
+// shownBytes bounds how much of a request an error repeats.
 const shownBytes = 80
 
 func shorten(s string) string {
@@ -36,7 +36,7 @@ func refuse(w http.ResponseWriter, code int, reason, message string) {
 		w.Header().Set("Retry-After", "1")
 	}
 	if reason == wire.ReasonNotLeading {
-		// A kept connection would bring the next question to this process again.
+		// A kept connection would bring the next request to this process again.
 		w.Header().Set("Connection", "close")
 	}
 	answer(w, code, wire.Error{Error: message, Reason: reason})
@@ -54,7 +54,7 @@ func answer(w http.ResponseWriter, code int, body any) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
-	// A client that went away is no error of ours, and nobody is left to be told.
+	// A client that went away is no error of ours, and cannot read an answer.
 	_, _ = w.Write(append(raw, '\n'))
 }
 

@@ -24,17 +24,17 @@ type Keeper interface {
 	Put(ctx context.Context, push wire.KeyringEscrow, token string) (wire.KeyringEscrowed, error)
 }
 
-// escrowLimits bound what a stranger can make the escrow listener hold.
+// escrowLimits bound how much a stranger can make the escrow listener hold.
 type escrowLimits struct {
 	readHeader, read, write, shutdown time.Duration
 	// put is how long storing may take.
 	put time.Duration
-	// connections, requests and perAddress are how many there may be at a time; perAddress of one client address, so
-	// that a single one cannot keep the sites out.
+	// connections, requests and perAddress are how many there may be at a time; perAddress counts for one client address,
+	// so that a single one cannot keep the sites out.
 	connections, requests, perAddress int
 	// held is how many connections one address may hold.
 	held int
-	// recheck is how often the certificate is looked at beside the file events, retry how soon again after a failure.
+	// recheck is how often the listener checks the certificate besides file events, retry how soon after a failure.
 	recheck, retry time.Duration
 }
 
@@ -46,7 +46,7 @@ func defaultEscrowLimits() escrowLimits {
 	}
 }
 
-// Escrow is the TLS listener that takes keyrings into escrow. Nothing but this passes here, and keyrings and tokens pass
+// Escrow is the TLS listener that takes keyrings into escrow. Nothing else passes here, and keyrings and tokens pass
 // nowhere else. It is safe for concurrent use.
 type Escrow struct {
 	keeper Keeper
@@ -57,12 +57,12 @@ type Escrow struct {
 	said quiet
 
 	mu sync.Mutex
-	// places are the pushes that are on their way, oldest first, and from how many of them each address has.
+	// places are the pushes under way, oldest first, and from counts them by address.
 	places []*place
 	from   map[string]int
 }
 
-// NewEscrow makes the listener's handler. A nil log drops what it says.
+// NewEscrow makes the listener's handler. A nil log drops its lines.
 func NewEscrow(keeper Keeper, log *slog.Logger) *Escrow {
 	return newEscrow(keeper, log, defaultEscrowLimits())
 }
@@ -92,8 +92,8 @@ func (e *Escrow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// push answers one push. What can be refused without knowing whose keyring it is comes first, and says nothing of groups
-// and sites.
+// push answers one push. Refusals that need not know whose keyring it is come first, and say nothing of groups and
+// sites.
 func (e *Escrow) push(w http.ResponseWriter, r *http.Request) {
 	token, ok := bearer(r.Header)
 	if !ok {
@@ -127,8 +127,8 @@ func (e *Escrow) push(w http.ResponseWriter, r *http.Request) {
 	e.tell(e.refuse(w, err), push, r.RemoteAddr)
 }
 
-// tell has the log say why a push was refused. Everybody who reaches the port can push, so a line of the same kind comes once in
-// a while, and the metric counts them all.
+// tell logs why a push was refused. Anyone who reaches the port can push, so lines of the same kind come once in a while, and
+// the metric counts them all.
 func (e *Escrow) tell(refused refusal, push wire.KeyringEscrow, from string) {
 	level, text := slog.LevelWarn, "refused keyring"
 	words := []any{"from", from, "reason", refused.reason}
@@ -175,7 +175,7 @@ var (
 // of what they could not read (I11).
 func readPush(w http.ResponseWriter, r *http.Request) (wire.KeyringEscrow, error) {
 	if r.ContentLength > wire.MaxKeyringBytes {
-		// Some of it is read and thrown away: whoever is still sending when the connection closes never sees the answer.
+		// Read some of it and throw it away: a client that is still sending when the connection closes never sees the answer.
 		_, _ = io.CopyN(io.Discard, r.Body, wire.MaxKeyringBytes+1)
 		return wire.KeyringEscrow{}, errTooLarge
 	}
@@ -197,7 +197,7 @@ func readPush(w http.ResponseWriter, r *http.Request) (wire.KeyringEscrow, error
 	return push, nil
 }
 
-// refusal is how an error is answered; err has the text, but of a failure, which the log alone tells.
+// refusal is the answer to an error; err has the text, except for a failure, which only the log tells.
 type refusal struct {
 	err     error
 	code    int
@@ -220,7 +220,7 @@ var refusals = []refusal{
 	{errNotJSON, http.StatusBadRequest, wire.ReasonBadRequest, escrowBadRequest},
 }
 
-// refuse answers an error and counts it. Of an error that is none of the refusals nothing is told: the log has it.
+// refuse answers an error and counts it. The client learns nothing of an error that is none of the refusals: the log has it.
 func (e *Escrow) refuse(w http.ResponseWriter, err error) refusal {
 	as := refusal{err, http.StatusInternalServerError, wire.ReasonInternal, escrowFailed}
 	text := "the keyring could not be stored"

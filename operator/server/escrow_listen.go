@@ -22,17 +22,17 @@ import (
 // errNoCertificate ends a handshake while the certificate cannot be read.
 var errNoCertificate = errors.New("the certificate of the escrow listener cannot be read yet")
 
-// EscrowRunnable serves Escrow on an address with the certificate of a directory, in the shape that controller-runtime's
-// manager takes.
+// EscrowRunnable serves Escrow on an address with the certificate of a directory, as a Runnable of controller-runtime's
+// manager.
 type EscrowRunnable struct {
 	Escrow *Escrow
 	Addr   string
-	// Dir holds tls.crt and tls.key. They are read again when they change, and may come later than the listener:
-	// a certificate that is missing must not keep the operator from failing over.
+	// Dir holds tls.crt and tls.key. The listener reads them again when they change, and they may come later than it: a
+	// missing certificate must not keep the operator from failing over.
 	Dir string
-	// Own gives the certificate instead of Dir, if it is not nil; an error of it ends a handshake.
+	// Own gives the certificate instead of Dir, if it is not nil; if it fails, the handshake ends.
 	Own func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// Taken is told the certificate of Dir, each time that it was read.
+	// Taken gets the certificate of Dir each time that it was read.
 	Taken func(*x509.Certificate)
 }
 
@@ -49,11 +49,11 @@ func (r EscrowRunnable) Start(ctx context.Context) error {
 	return r.Escrow.Serve(ctx, l, r.Dir, r.Taken)
 }
 
-// NeedLeaderElection is false: who does not lead says so with 503 instead of refusing connections.
+// NeedLeaderElection is false: a process that does not lead answers 503 instead of refusing connections.
 func (r EscrowRunnable) NeedLeaderElection() bool { return false }
 
-// Serve answers on a listener until the context ends, over TLS only, then closes every connection. It tells of the certificate of the
-// directory, each time that it was read.
+// Serve answers on a listener until the context ends, over TLS only, then closes every connection. It passes the certificate of the
+// directory to taken each time that it was read.
 func (e *Escrow) Serve(ctx context.Context, l net.Listener, dir string, taken func(*x509.Certificate)) error {
 	certificate := &keyPair{dir: dir, taken: taken, log: e.log, recheck: e.limits.recheck, retry: e.limits.retry}
 	watching, stop := context.WithCancel(ctx)
@@ -96,12 +96,12 @@ func (e *Escrow) server(certificate func(*tls.ClientHelloInfo) (*tls.Certificate
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: certificate},
 		Protocols: &only,
 	}
-	// A site pushes a few times in its life: nobody needs to hold a connection.
+	// A site pushes a few times in its life: it need not hold a connection.
 	srv.SetKeepAlivesEnabled(false)
 	return srv
 }
 
-// keyPair is the certificate of a directory, as it is now.
+// keyPair is the present certificate of a directory.
 type keyPair struct {
 	dir            string
 	taken          func(*x509.Certificate)
@@ -118,7 +118,7 @@ func (k *keyPair) get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return watcher.GetCertificate(hello)
 }
 
-// watch follows the files until the context ends. A watcher that gives up is replaced; what it knew last stays in use.
+// watch follows the files until the context ends. A watcher that gives up is replaced; its last certificate stays in use.
 func (k *keyPair) watch(ctx context.Context) {
 	said := ""
 	for ctx.Err() == nil {

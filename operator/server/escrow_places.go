@@ -7,18 +7,18 @@ import (
 	"slices"
 )
 
-// place is that of one push: its body is held in memory.
+// place is the place of one push, whose body is held in memory.
 type place struct {
 	escrow *Escrow
 	host   string
-	// end has the body read no further.
+	// end stops reading the body.
 	end func()
-	// reading is true until the body is there: nobody knows yet who sends it.
+	// reading is true until the body has arrived: until then the sender is unknown.
 	reading bool
 }
 
-// enter takes a place for a push. Whose body does not come has to make room for somebody else, if its address has more places: a few strangers
-// who send slowly must not keep the sites out. end is how to make a push end.
+// enter takes a place for a push. A push whose body does not come must make room for another address, if its own has more places: a few
+// strangers who send slowly must not keep the sites out. end makes the push end.
 func (e *Escrow) enter(remote string, end func()) (*place, bool) {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
@@ -43,7 +43,7 @@ func (e *Escrow) enter(remote string, end func()) (*place, bool) {
 	return p, true
 }
 
-// slowest is the oldest push that is still read of the address that has most places, if it has more than that many.
+// slowest is the oldest push still being read from the address with the most places, if it has more than that many.
 func (e *Escrow) slowest(than int) *place {
 	var found *place
 	for _, p := range e.places {
@@ -54,11 +54,11 @@ func (e *Escrow) slowest(than int) *place {
 	return found
 }
 
-// remove is called with the lock held.
+// remove expects the lock to be held.
 func (e *Escrow) remove(p *place) {
 	i := slices.Index(e.places, p)
 	if i < 0 {
-		return // it had to go before
+		return // it had to make room earlier
 	}
 	e.places = slices.Delete(e.places, i, i+1)
 	if e.from[p.host]--; e.from[p.host] == 0 {
@@ -66,7 +66,7 @@ func (e *Escrow) remove(p *place) {
 	}
 }
 
-// read tells that the body is there. It is false for a push that had to make room.
+// read notes that the body has arrived. It returns false for a push that had to make room.
 func (p *place) read() bool {
 	p.escrow.mu.Lock()
 	defer p.escrow.mu.Unlock()

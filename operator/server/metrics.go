@@ -4,7 +4,7 @@ package server
 
 import "github.com/mysql-mfg/mfg/operator/report/metrics"
 
-// Outcomes of escrowPushes. With stored the keyring is in escrow, be it that it was before; the others say why not.
+// Outcomes of escrowPushes. With stored the keyring is in escrow, even if it was before; the others say why not.
 const (
 	escrowStored          = "stored"
 	escrowUnauthorized    = "unauthorized"
@@ -33,15 +33,15 @@ func escrowOutcomes() []string {
 var escrowPushes = metrics.Counter(metrics.Operator, "operator_keyring_escrow_pushes_total",
 	"Keyrings that sidecars handed to the operator for escrow, by outcome.", "outcome")
 
-// startEscrow makes every outcome of escrowPushes known with 0: a rate over a series that is not there yet misses its
-// first increase.
+// startEscrow sets every outcome of escrowPushes to 0: a rate over a series that does not exist yet misses its first
+// increase.
 func startEscrow() {
 	for _, outcome := range escrowOutcomes() {
 		escrowPushes.WithLabelValues(outcome)
 	}
 }
 
-// Refused counts what the operator's listeners did not let in, or did not answer, by listener and reason.
+// Refused counts connections and requests that the operator's listeners refused or did not answer, by listener and reason.
 var Refused = metrics.Counter(metrics.Operator, "operator_refused_requests_total",
 	"Connections and requests that a listener of the operator (auxiliary, escrow, metrics, probes) refused, by reason.", "listener", "reason")
 

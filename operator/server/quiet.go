@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// sayAgain is how long after a line the next of its kind comes.
+	// sayAgain is the least time between two lines of one kind.
 	sayAgain = time.Minute
-	// maxSaid bounds how many kinds are remembered: beyond it all others are one kind.
+	// maxSaid bounds how many kinds it remembers: beyond it all others are one kind.
 	maxSaid = 1000
 )
 
-// quiet bounds what strangers can make the log hold. The zero value is ready.
+// quiet bounds how much strangers can write into the log. The zero value is ready.
 type quiet struct {
 	mu    sync.Mutex
 	lines map[string]*line
@@ -22,11 +22,11 @@ type quiet struct {
 
 type line struct {
 	at time.Time
-	// unsaid is how many were left out since.
+	// unsaid counts the lines left out since.
 	unsaid int
 }
 
-// again is true if a line of a kind may be said now, with how many of it were left out since the last one.
+// again is true if a line of a kind may be logged now, and tells how many were left out since the last one.
 func (s *quiet) again(kind string, now time.Time) (unsaid int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,9 +22,8 @@ import (
 
 // Authority answers sidecars. The poll loop implements it.
 type Authority interface {
-	// Answer returns a signed statement for a site that asks and remembers that it was answered: from here on the
-	// lease of that site may run anew. An error is one of wire's or an internal one; after an error no
-	// lease may have been renewed.
+	// Answer returns a signed statement for a site that asks and remembers that it did: from now on that site may have a
+	// new lease. An error is one of wire's or an internal one; after an error no lease may have been renewed.
 	Answer(wire.Ask) (wire.Signed, error)
 }
 
@@ -32,7 +31,7 @@ type Authority interface {
 type Source interface {
 	// Snapshot returns all groups, sorted. The caller must not change what it points to.
 	Snapshot() []wire.GroupStatus
-	// Subscribe returns all groups and a feed of what changes after that very moment.
+	// Subscribe returns all groups and a feed of the changes after that very moment.
 	Subscribe() ([]wire.GroupStatus, Feed)
 }
 
@@ -52,15 +51,15 @@ type Changes struct {
 type Options struct {
 	Authority Authority
 	Source    Source
-	// Explain says why the last decision about a group was taken; false if there is none. nil: nothing is explained.
+	// Explain says why the last decision about a group was taken; false if there is none. nil: no explanations.
 	Explain func(namespace, group string) (wire.Explanation, bool)
 	// Authorize says whether the bearer of a token may read the groups of a namespace, or of all if it is empty: nil,
-	// wire.ErrUnauthorized, wire.ErrForbidden, or why that is not known. nil: everybody may read everything.
+	// wire.ErrUnauthorized, wire.ErrForbidden, or why that is unknown. nil: every client may read everything.
 	Authorize func(ctx context.Context, token, namespace string) error
-	// Cutoff says what may go from the archive of a group, and what its epochs began with; an error is wire.ErrUnknownGroup,
-	// wire.ErrNotLeading or why that is not known. nil: nothing may.
+	// Cutoff says what may be removed from the archive of a group, and what its epochs began with; an error is
+	// wire.ErrUnknownGroup, wire.ErrNotLeading or why that is unknown. nil: nothing may be removed.
 	Cutoff func(ctx context.Context, namespace, group string) (wire.CutoffAnswer, error)
-	// Operator is the version that GET /status tells.
+	// Operator is the version that GET /status shows.
 	Operator string
 	// Leading is false while this process may not speak for the groups; nil means always true. The Authority
 	// answers for itself.
@@ -79,16 +78,16 @@ type limits struct {
 	streamWrite time.Duration
 	// ping is how often a WebSocket client is asked whether it is there, pong how long it may be silent.
 	ping, pong time.Duration
-	// gap is the least time between two deltas: a client gets one message for what changed in it.
+	// gap is the least time between two deltas: a client gets one message for all changes within it.
 	gap time.Duration
 	// streamRead is the greatest message accepted from a WebSocket client.
 	streamRead int64
 
 	// door is each address's share. status is how many requests for the state of groups, which can be megabytes, one address
-	// may make, and statuses how many are answered at a time.
+	// may make, and statuses how many are answered at once.
 	door, status door.Limits
 	statuses     int
-	// cutoff and cuttings are the same for cutoffs. An archiver asks once in a minute or so.
+	// cutoff and cuttings are the same for cutoffs. An archiver asks about once a minute.
 	cutoff   door.Limits
 	cuttings int
 }
@@ -120,7 +119,7 @@ type Server struct {
 	// slots holds one element for each WebSocket connection, answering one for each state of groups that is being answered, cutting one
 	// for each cutoff.
 	slots, answering, cutting chan struct{}
-	// running ends when the server stops: hijacked connections are not known to http.Server.
+	// running ends when the server stops: http.Server does not know hijacked connections.
 	running context.Context
 	stop    context.CancelFunc
 }
@@ -205,7 +204,7 @@ func (s *Server) awaitStreams(ctx context.Context) {
 	}
 }
 
-// Runnable serves on an address, in the shape that controller-runtime's manager takes.
+// Runnable serves on an address, as a Runnable of controller-runtime's manager.
 type Runnable struct {
 	Server *Server
 	Addr   string
@@ -221,5 +220,5 @@ func (r Runnable) Start(ctx context.Context) error {
 	return r.Server.Serve(ctx, l)
 }
 
-// NeedLeaderElection is false: who does not lead says so with 503 instead of refusing connections.
+// NeedLeaderElection is false: a process that does not lead answers 503 instead of refusing connections.
 func (r Runnable) NeedLeaderElection() bool { return false }

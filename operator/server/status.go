@@ -23,7 +23,7 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 	case s.answering <- struct{}{}:
 		defer func() { <-s.answering }()
 	default:
-		// Each holds megabytes for as long as its client takes to read them.
+		// Each answer holds megabytes until its client has read them.
 		Refused.WithLabelValues(ListenerAuxiliary, wire.ReasonTooManyClients).Inc()
 		refuse(w, http.StatusServiceUnavailable, wire.ReasonTooManyClients, "too many clients ask for the status")
 		return
@@ -39,7 +39,7 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// explained answers GET /status?explain=true about the one group that it names.
+// explained answers GET /status?explain=true about the one group that the request names.
 func (s *Server) explained(w http.ResponseWriter, f filter) {
 	out := wire.ExplainedList{Operator: s.options.Operator, IssuedAt: time.Now().UTC(), Groups: []wire.ExplainedGroup{}}
 	for _, g := range f.groups(s.options.Source.Snapshot()) {
@@ -54,8 +54,8 @@ func (s *Server) explained(w http.ResponseWriter, f filter) {
 	answer(w, http.StatusOK, out)
 }
 
-// admit reads the filter of a status request and refuses it while this process does not lead: its board is empty or
-// stale then, and "no groups" would be a lie.
+// admit reads the filter of a status request and refuses it while this process does not lead: then its board is empty
+// or stale, and "no groups" would be a lie.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request) (filter, bool) {
 	if !s.statusDoor.May(r.RemoteAddr) {
 		Refused.WithLabelValues(ListenerAuxiliary, wire.ReasonTooManyRequests).Inc()

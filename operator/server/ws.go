@@ -13,14 +13,14 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// newUpgrader takes WebSocket clients. A page of another origin is refused: a browser on the cluster's network must
-// not be made to read the state of databases for somebody else.
+// newUpgrader accepts WebSocket clients. It refuses a page of another origin: no stranger's page may make a browser on
+// the cluster's network read the state of databases for it.
 func newUpgrader(l limits) websocket.Upgrader {
 	return websocket.Upgrader{
 		HandshakeTimeout: l.streamWrite,
 		ReadBufferSize:   1 << 10,
 		WriteBufferSize:  16 << 10,
-		// CheckOrigin stays nil, which lets through requests without an Origin or with that of the host asked.
+		// CheckOrigin stays nil, which accepts requests without an Origin or with that of the requested host.
 		Error: func(w http.ResponseWriter, _ *http.Request, code int, cause error) {
 			reason := wire.ReasonBadRequest
 			switch code {
@@ -34,8 +34,8 @@ func newUpgrader(l limits) websocket.Upgrader {
 	}
 }
 
-// statusStream answers GET /ws/status: a snapshot, then deltas. The publisher never waits for a client; one that
-// cannot keep up is cut off and may come again for a new snapshot.
+// statusStream answers GET /ws/status: a snapshot, then deltas. The publisher never waits for a client; one that cannot
+// keep up is cut off and may connect again for a new snapshot.
 func (s *Server) statusStream(w http.ResponseWriter, r *http.Request) {
 	f, ok := s.admit(w, r)
 	if !ok {
@@ -68,7 +68,7 @@ func (s *Server) statusStream(w http.ResponseWriter, r *http.Request) {
 	<-gone
 }
 
-// streamContext ends a stream whose client had to prove what it may read: the right may be gone by then, and it can connect again.
+// streamContext ends a stream whose client had to prove what it may read: by then the right may be gone, and the client can connect again.
 func (s *Server) streamContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.options.Authorize == nil {
 		return context.WithCancel(ctx)
@@ -84,8 +84,8 @@ type stream struct {
 	seq    int64
 }
 
-// listen reads until the client is gone or silent for too long. What a client says is dropped: a newer one may ask
-// for more than this version offers.
+// listen reads until the client is gone or silent for too long. It drops what a client says: a newer client may ask for
+// more than this version offers.
 func (st *stream) listen() {
 	st.conn.SetReadLimit(st.limits.streamRead)
 	alive := func(string) error { return st.conn.SetReadDeadline(time.Now().Add(st.limits.pong)) }
@@ -134,7 +134,7 @@ func (st *stream) say(ctx context.Context, source Source) {
 func nextUntil(ctx context.Context, feed Feed, deadline time.Time) (Changes, error) {
 	bounded, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	// A feed with changes at hand does not look at its context; without this a busy one would never be pinged.
+	// A feed that has changes does not look at its context; without this check a busy client would get no ping.
 	if err := bounded.Err(); err != nil {
 		return Changes{}, err
 	}
@@ -158,7 +158,7 @@ func (st *stream) delta(ctx context.Context, c Changes) error {
 	return nil
 }
 
-// ping asks the client for a sign of life, and gives it one: a screen can say how old it is.
+// ping asks the client for a sign of life, and gives it one: a screen can tell how old its data is.
 func (st *stream) ping() error {
 	if err := st.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(st.limits.streamWrite)); err != nil {
 		return err
@@ -181,7 +181,7 @@ func (st *stream) send(kind wire.StreamType, c Changes) error {
 	})
 }
 
-// bye tells why the connection ends, if the client still takes it.
+// bye tells why the connection ends, if the client still reads.
 func (st *stream) bye(code int, text string) {
 	_ = st.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, text),
 		time.Now().Add(st.limits.streamWrite))

@@ -2,29 +2,29 @@
 
 package upgrade
 
-// Known is what was kept of a site's pod template.
+// Known is what is remembered of a site's pod template.
 type Known struct {
 	// Revision is the version of the operator that looked, with the settings of its installation.
 	Revision string
-	// Template is the hash of the template that it wished for when it first looked.
+	// Template is the hash of the template that it wanted when it first looked.
 	Template string
-	// Asked is true if the pod differed by what was asked for.
+	// Asked is true if the pod differed because of a request.
 	Asked bool
 }
 
 // Look is one look at a site's pod template.
 type Look struct {
-	// Revision is that of this process.
+	// Revision is this process's.
 	Revision string
-	// Has is the hash of the template in place, Wants that of the one that is wished for.
+	// Has is the hash of the template in place, Wants the hash of the wanted one.
 	Has, Wants string
-	// Changed is true if the specification is not the one that was acted on last.
+	// Changed is true if the specification is not the one last acted on.
 	Changed bool
 }
 
-// Sort tells whether a pod differs only by the operator's version, and what to keep of it. A revision that first sees a difference takes it for
-// its own doing, unless the specification changed too or the version before had it as asked for; a wish that is another one under the same
-// revision was asked for, by a person or by what the group itself does, such as the rotation of a keyring.
+// Sort tells whether a pod differs only by the operator's version, and what to remember. A revision that first sees a difference attributes it
+// to itself, unless the specification changed too or the previous version had noted a request. If the wanted template changes under one
+// revision, that was requested, by a person or by the group's own work, such as the rotation of a keyring.
 func Sort(known Known, l Look) (keep Known, behind bool) {
 	keep = Known{Revision: l.Revision, Template: l.Wants}
 	switch {

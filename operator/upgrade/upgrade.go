@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package upgrade decides which one group may be given the pods of another version of the operator now. It is pure. One group at a time, in
-// the order of names, with a pause after each; a group that is not healthy with its new pods in time stops all that follow. What was asked
-// for waits for no turn: Sort tells the two apart. See docs/upgrades.md.
+// Package upgrade decides which group may get the pods of another version of the operator now. It is pure. One group at a time, in the
+// order of names, with a pause after each; a group that is not healthy with its new pods in time stops all that follow. Changes that a
+// person asked for wait for no turn: Sort tells the two apart. See docs/upgrades.md.
 package upgrade
 
 import (
@@ -24,13 +24,13 @@ type Policy struct {
 	Window pace.Window
 }
 
-// Turn is all that is kept between decisions.
+// Turn is all the state between decisions.
 type Turn struct {
-	// Group has the turn, as namespace/name; empty means that nobody has.
+	// Group has the turn, as namespace/name; empty means that no group has it.
 	Group string
-	// Began is since when the group has the turn, is unhealthy again, or goes on after a stop; zero while it is stopped.
+	// Began is since when the group has the turn, is unhealthy again, or continues after a stop; zero while it is stopped.
 	Began time.Time
-	// Since is since when the group has all its new pods and is healthy; zero if it is not so.
+	// Since is since when the group has all its new pods and is healthy; zero if it is not.
 	Since time.Time
 	// Paused is true if a person lets no further turn begin.
 	Paused bool
@@ -38,8 +38,8 @@ type Turn struct {
 	Stopped string
 }
 
-// Next decides: the turn as it is to be, which is persisted before a pod is replaced on its strength. The turn of a group that has one is never
-// given to another in the same step, so what ends is persisted before what begins.
+// Next decides the next turn. It must be persisted before a pod is replaced because of it. A turn never passes from one group to another in one
+// step, so the end of one is persisted before the next begins.
 func Next(t Turn, groups []pace.Group, p Policy, now time.Time) Turn {
 	if t.Group != "" {
 		return goOn(t, groups, p, now)
@@ -59,16 +59,16 @@ func Next(t Turn, groups []pace.Group, p Policy, now time.Time) Turn {
 	return t
 }
 
-// goOn looks after the group that has the turn.
+// goOn follows the group that has the turn.
 func goOn(t Turn, groups []pace.Group, p Policy, now time.Time) Turn {
 	at := slices.IndexFunc(groups, func(g pace.Group) bool { return g.Name == t.Group })
 	if at < 0 || groups[at].Pinned && t.Stopped != "" {
-		// It is gone, or a person leaves it as it is after a stop.
+		// It is gone, or after a stop a person leaves it alone.
 		t.Group, t.Began, t.Since = "", time.Time{}, time.Time{}
 		return t
 	}
 	g := groups[at]
-	// Of a pinned group no more pods are replaced, but one may be right now.
+	// No more pods of a pinned group are replaced, but one replacement may be under way.
 	if (!g.Behind || g.Pinned) && g.Why == "" {
 		if t.Since.IsZero() {
 			t.Since = now
@@ -82,7 +82,7 @@ func goOn(t Turn, groups []pace.Group, p Policy, now time.Time) Turn {
 		t.Began, t.Since = time.Time{}, time.Time{}
 		return t
 	}
-	// It is unhealthy again, or a person lets it go on after a stop.
+	// It is unhealthy again, or a person lets it continue after a stop.
 	if !t.Since.IsZero() || t.Began.IsZero() {
 		t.Began, t.Since = now, time.Time{}
 	}

@@ -12,14 +12,14 @@ import (
 // History is how many samples are kept of each plot, one a second.
 const History = 180
 
-// UnknownSample stands for a second in which nobody knew.
+// UnknownSample marks a second without a known value.
 var UnknownSample = math.NaN()
 
 // Trace is a ring of samples, the newest last.
 type Trace struct {
 	ring []float64
 	next int
-	// pushed counts samples; drawn is the plot of that many, as it was asked for last.
+	// pushed counts samples; drawn is the plot of that many, as last asked for.
 	pushed int
 	drawn  struct {
 		as   drawnAs
@@ -34,7 +34,7 @@ type drawnAs struct {
 	ascii                 bool
 }
 
-// Push adds a sample, and drops the oldest where there are too many.
+// Push adds a sample, and drops the oldest if there are too many.
 func (t *Trace) Push(v float64) {
 	t.pushed++
 	if len(t.ring) < History {
@@ -45,7 +45,7 @@ func (t *Trace) Push(v float64) {
 	t.next = (t.next + 1) % History
 }
 
-// Last are the newest n samples, the oldest of them first.
+// Last returns the newest n samples, the oldest of them first.
 func (t *Trace) Last(n int) []float64 {
 	n = min(n, len(t.ring))
 	out := make([]float64, 0, n)
@@ -55,7 +55,7 @@ func (t *Trace) Last(n int) []float64 {
 	return out
 }
 
-// Greatest is the greatest known sample, and at least the floor: jitter near 0 is no mountain.
+// Greatest returns the greatest known sample, but at least the floor: jitter near 0 must not look large.
 func Greatest(samples []float64, floor float64) float64 {
 	for _, v := range samples {
 		if !math.IsNaN(v) {
@@ -80,8 +80,8 @@ var (
 	asciiLevels   = []rune("_.:-=+*#")
 )
 
-// Spark plots samples, the newest at the right. A known 0 is a thin line, what is not known is blank. Plots of one line
-// are drawn here: there are a hundred on a screen, and a canvas for each would take most of the time of a frame.
+// Spark plots samples, the newest at the right. A known 0 is a thin line, an unknown value is blank. Plots of one line
+// are drawn here: there are a hundred on a screen, and a canvas for each would take most of a frame's time.
 func (g Glyphs) Spark(samples []float64, width, height int, top float64) Block {
 	if width <= 0 {
 		return nil
@@ -126,7 +126,7 @@ func (g Glyphs) oneLine(samples []float64, width int, top float64) string {
 	return string(out)
 }
 
-// Bar shows a share of 1. What is above 0 is never drawn as nothing, what is below 1 never as all.
+// Bar shows a share of 1. A share above 0 never looks empty, one below 1 never full.
 func (g Glyphs) Bar(share float64, width int) string {
 	n := int(math.Round(min(1, max(0, share)) * float64(width)))
 	switch {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Column is one column of a table. Where a table is too wide, columns are dropped, the greatest number first; those with
-// 0 always stay. Cells are clipped at most, where that is set.
+// Column is one column of a table. If a table is too wide, columns are dropped, the greatest number first; those with 0
+// always stay. Cells are clipped to most, if that is set.
 type Column struct {
 	Title string
 	Drop  int

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package canvas makes text for a terminal: styled spans in lines and blocks, tables, and plots of what was measured. It is pure.
+// Package canvas makes text for a terminal: styled spans in lines and blocks, tables, and plots of measures. It is pure.
 package canvas
 
 import (
@@ -10,8 +10,8 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// Style is a part of a terminal's own palette, so that it follows a light or dark theme. What a style says is always said
-// in words or signs too.
+// Style is a part of a terminal's own palette, so that it follows a light or dark theme. Words or signs always say what a
+// style says.
 type Style string
 
 // The styles, by meaning.
@@ -31,7 +31,7 @@ type Span struct {
 	Style Style
 }
 
-// Line is what stands in one row.
+// Line is the contents of one row.
 type Line []Span
 
 // Block is several lines, one under the other.
@@ -44,13 +44,13 @@ type Glyphs struct {
 	Flat, Side, TopLeft, TopRight, LowLeft, LowRight string
 }
 
-// Unicode are the signs for a terminal that draws all of them.
+// Unicode has the signs for a terminal that draws all of them.
 var Unicode = Glyphs{
 	full: "█", empty: "░", Ellipsis: "…", Arrow: "→", Back: "←",
 	Flat: "─", Side: "│", TopLeft: "┌", TopRight: "┐", LowLeft: "└", LowRight: "┘",
 }
 
-// ASCII are the signs for one that does not.
+// ASCII has the signs for one that does not.
 var ASCII = Glyphs{
 	IsASCII: true, full: "#", empty: ".", Ellipsis: "~", Arrow: "->", Back: "<-",
 	Flat: "-", Side: "|", TopLeft: "+", TopRight: "+", LowLeft: "+", LowRight: "+",
@@ -65,7 +65,7 @@ func plainASCII(s string) bool {
 	return true
 }
 
-// Clean takes out what could steer a terminal: messages come from servers, events from anybody in the cluster.
+// Clean removes what could steer a terminal: messages come from servers, events from anyone in the cluster.
 func Clean(s string) string {
 	if plainASCII(s) {
 		return s
@@ -75,7 +75,7 @@ func Clean(s string) string {
 		case r < 0x20, r >= 0x7f && r < 0xa0, r == utf8.RuneError:
 			return ' '
 		case r >= 0x200b && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0xfeff:
-			return -1 // invisible, or turns the direction of writing
+			return -1 // invisible, or changes the direction of writing
 		}
 		return r
 	}, s)
@@ -93,7 +93,7 @@ func Cells(s string) int {
 	return n
 }
 
-// single is true for the signs that are drawn most, each of which takes one column: ASCII, arrows, lines and blocks.
+// single is true for the most frequent signs, which take one column each: ASCII, arrows, lines and blocks.
 func single(r rune) bool {
 	return r >= 0x20 && r < 0x7f || r == '…' || r >= '←' && r <= '↓' || r >= 0x2500 && r <= 0x25a0
 }
@@ -116,7 +116,7 @@ func (g Glyphs) Clip(s string, width int) string {
 		}
 		used += n
 	}
-	// Signs that are drawn as one, such as those of two for an emoji, may take more columns than each alone.
+	// Signs that are drawn as one, such as the two of an emoji, may take more columns than each alone.
 	for end > 0 && Cells(s[:end]) > width-1 {
 		_, n := utf8.DecodeLastRuneInString(s[:end])
 		end -= n
@@ -133,7 +133,7 @@ func (l Line) Width() int {
 	return n
 }
 
-// Fit clips a line, and fills it up to the width.
+// Fit clips a line, or fills it up to the width.
 func (g Glyphs) Fit(l Line, width int) Line {
 	out, used := make(Line, 0, len(l)+1), 0
 	for _, p := range l {
@@ -156,7 +156,7 @@ func (g Glyphs) Pad(s string, width int) string {
 	return s + strings.Repeat(" ", width-Cells(s))
 }
 
-// Beside puts blocks next to each other, each as wide as is said.
+// Beside puts blocks next to each other, each as wide as widths says.
 func (g Glyphs) Beside(widths []int, blocks ...Block) Block {
 	height := 0
 	for _, b := range blocks {
@@ -178,7 +178,7 @@ func (g Glyphs) Beside(widths []int, blocks ...Block) Block {
 	return out
 }
 
-// Wrap breaks words into lines behind a label; lines after the first are indented as far as the words.
+// Wrap breaks words into lines after a label; lines after the first are indented as far as the words.
 func (g Glyphs) Wrap(label Span, indent int, words string, width int) Block {
 	var out Block
 	row := Line{label, {Text: strings.Repeat(" ", max(1, indent-Cells(label.Text)))}}
@@ -200,12 +200,12 @@ func (g Glyphs) Wrap(label Span, indent int, words string, width int) Block {
 // LabelWidth is the width of the column of labels.
 const LabelWidth = 10
 
-// Paragraph is words behind a label in the column of labels.
+// Paragraph puts words after a label in the column of labels.
 func (g Glyphs) Paragraph(label Span, words string, width int) Block {
 	return g.Wrap(label, LabelWidth, words, width)
 }
 
-// Draw makes the text of a block; without colour every style but the bare text is left out.
+// Draw makes the text of a block; without colour it leaves out all styles.
 func (b Block) Draw(colour bool) string {
 	var out strings.Builder
 	for i, l := range b {
@@ -224,7 +224,7 @@ func (b Block) Draw(colour bool) string {
 	return out.String()
 }
 
-// Bare is the text of a block without any style, without blanks at the ends of lines.
+// Bare returns the text of a block without any style, and without blanks at the ends of lines.
 func (b Block) Bare() string {
 	var out strings.Builder
 	for _, l := range b {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package copies draws what a group could be brought back from: its backups, its archive of binary logs, and a restore that is under way.
+// Package copies draws what a group could be restored from: its backups and its archive of binary logs; and a restore that is under way.
 package copies
 
 import (
@@ -19,7 +19,7 @@ type View struct {
 	Report report.MysqlFailoverGroupReport
 }
 
-// Backups are those of the group, a line for each profile. Nothing where there are none.
+// Backups draws the backups of the group, a line for each profile. It draws nothing if there are none.
 func (v View) Backups(width int) canvas.Block {
 	var out canvas.Block
 	b := v.Report.Backups
@@ -46,7 +46,7 @@ func (v View) Backups(width int) canvas.Block {
 	return out
 }
 
-// profileWords are how old the newest backup is and its proof, what is being made, and when the next is due.
+// profileWords says how old the newest backup and its proof are, what is being made, and when the next is due.
 func (v View) profileWords(p report.BackupProfile) string {
 	words := p.Name + " "
 	if p.LastSuccess == nil {
@@ -82,7 +82,7 @@ func (v View) profileWords(p report.BackupProfile) string {
 	return words
 }
 
-// Restore is how far the restore of a new group is, until it is over.
+// Restore draws how far the restore of a new group is, until it is over.
 func (v View) Restore(width int) canvas.Block {
 	r := v.Report.Restore
 	if r == nil || r.Over() {
@@ -94,7 +94,7 @@ func (v View) Restore(width int) canvas.Block {
 	}
 	if r.Phase == string(v1alpha1.RestoreLoading) {
 		words += ", loaded into " + paint.OrNone(r.Site)
-		if r.Progress > 0 { // else nobody has said how far it is
+		if r.Progress > 0 { // else the progress is unknown
 			words += fmt.Sprintf(", %d %%", r.Progress)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/mysql-mfg/mfg/tui/canvas"
 )
 
-// PITR is until when the group can be brought back to any moment, and what is missing. Nothing where there is no archive.
+// PITR draws until when the group can be restored to any moment, and what is missing. It draws nothing if there is no archive.
 func (v View) PITR(width int) canvas.Block {
 	p := v.Report.PITR
 	if p == nil {

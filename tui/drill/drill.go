@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drill draws what lies below a site: its pods with their containers and events, and its logs. It is pure: the dashboard asks,
-// and hands over the answer.
+// Package drill draws what is below a site: its pods with their containers and events, and its logs. It is pure: the dashboard asks,
+// and passes on the answer.
 package drill
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/mysql-mfg/mfg/tui/paint"
 )
 
-// Kind is what is asked for.
+// Kind is what a Question asks for.
 type Kind string
 
 // The kinds.
@@ -24,17 +24,17 @@ const (
 	Logs Kind = "logs"
 )
 
-// Question asks about one site, or for an empty Site about all of a group; of logs about one container, or for "" about all.
+// Question asks about one site, or with an empty Site about all of a group; for logs about one container, or with "" about all.
 type Question struct {
 	Kind                              Kind
 	Namespace, Group, Site, Container string
 }
 
-// Answer is what there was, or why it could not be read.
+// Answer is the result, or why it could not be read.
 type Answer struct {
 	Question Question
 	Pods     []Pod
-	// Lines are the newest of the logs, the newest last; Note is what is missing of them.
+	// Lines are the newest of the logs, the newest last; Note says what is missing.
 	Lines []Line
 	Note  string
 	Error string
@@ -54,7 +54,7 @@ type Container struct {
 	Name     string
 	Ready    bool
 	Restarts int32
-	// State is how it is, and Last how it ended before; empty if it never did.
+	// State is how it is now, and Last how it ended before; empty if it never did.
 	State, Last string
 }
 
@@ -64,11 +64,11 @@ type Line struct {
 	Source, Level, Text string
 }
 
-// Page is what is on the screen, and how somebody wants to see it.
+// Page is what is on the screen, and how the user wants to see it.
 type Page struct {
 	Question Question
 	Answer   Answer
-	// Filter leaves only lines that hold it, whatever their case. Wrap draws lines whole that are wider than the screen.
+	// Filter leaves only lines that contain it, in any case. Wrap draws lines whole that are wider than the screen.
 	Filter string
 	Wrap   bool
 }
@@ -79,7 +79,7 @@ const containerMySQL = "mysql"
 // Containers are what Next goes through: "" for all.
 var Containers = []string{"", containerMySQL, v1alpha1.ContainerSidecar}
 
-// Next is the question about the next container.
+// Next returns the question about the next container.
 func (p Page) Next() Question {
 	q := p.Question
 	for i, c := range Containers {
@@ -116,7 +116,7 @@ func all(container string) string {
 	return container
 }
 
-// Facts are what the dashboard knows of the site already.
+// Facts are what the dashboard already knows of the site.
 type Facts struct {
 	Report report.MysqlFailoverGroupReport
 	Events []report.Event
@@ -142,7 +142,7 @@ func (p Page) failure(on paint.Painter, width int) canvas.Block {
 	return on.Signs.Paragraph(canvas.Span{Text: "Error", Style: canvas.Bad}, p.Answer.Error, width)
 }
 
-// site is all that the operator says of it, whole.
+// site draws all that the operator says of it, uncut.
 func (p Page) site(on paint.Painter, f Facts, width int) canvas.Block {
 	var out canvas.Block
 	for _, s := range f.Report.Sites {
@@ -206,7 +206,7 @@ func containerLine(on paint.Painter, c Container, width int) canvas.Block {
 	return on.Signs.Wrap(canvas.Span{Text: "  " + on.Signs.Pad(c.Name, 16), Style: st}, 19, words, width)
 }
 
-// commands are how to go on in a shell of one's own.
+// commands draws how to continue in one's own shell.
 func (p Page) commands(on paint.Painter, width int) canvas.Block {
 	if p.Question.Site == "" {
 		return nil
@@ -223,12 +223,12 @@ func (p Page) commands(on paint.Painter, width int) canvas.Block {
 	return out
 }
 
-// Shell is the command for a shell beside the MySQL of a site.
+// Shell returns the command for a shell beside the MySQL of a site.
 func (q Question) Shell() string {
 	return "kubectl exec -it -n " + q.Namespace + " deploy/" + v1alpha1.SiteName(q.Group, q.Site) + " -c " + containerMySQL + " -- bash"
 }
 
-// events are those of the site's parts, the newest first, with all of their words.
+// events draws the events of the site's parts, the newest first, with all of their words.
 func (p Page) events(on paint.Painter, f Facts, width int) canvas.Block {
 	out := canvas.Block{on.Signs.Rule("Events", width)}
 	part := v1alpha1.SiteName(p.Question.Group, p.Question.Site)
@@ -254,7 +254,7 @@ func (p Page) events(on paint.Painter, f Facts, width int) canvas.Block {
 	return out
 }
 
-// logs are the newest lines, the newest at the bottom.
+// logs draws the newest lines, the newest at the bottom.
 func (p Page) logs(on paint.Painter, width int) canvas.Block {
 	out := p.failure(on, width)
 	if p.Answer.Note != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// Told is a group as the operator told it, and the operator's clock then.
+// Told is a group as the operator told it, with the operator's clock at that time.
 type Told struct {
 	Status wire.GroupStatus
 	Clock  time.Time
@@ -27,7 +27,7 @@ func (t Told) same(o Told) bool {
 type Link struct {
 	Up    bool
 	Route string
-	// Error says why it is not up. Denied is true if this user may not have it.
+	// Error says why it is not up. Denied is true if this user may not use it.
 	Error  string
 	Denied bool
 }
@@ -82,5 +82,5 @@ type Objects struct {
 	At    time.Time
 }
 
-// NameOf is how a group is called here: namespace/name.
+// NameOf returns the name of a group in this package: namespace/name.
 func NameOf(namespace, name string) string { return namespace + "/" + name }

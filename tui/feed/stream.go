@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package feed is what the dashboard hears: the stream from the operator over a WebSocket, which only this package knows, and the custom
+// Package feed is what the dashboard hears: the operator's stream over a WebSocket, which only this package knows, and the custom
 // resources as the plugin watches them.
 package feed
 
@@ -29,7 +29,7 @@ type Address struct {
 	URL   string
 	TLS   *tls.Config
 	Proxy func(*http.Request) (*url.URL, error)
-	// Wrap adds to a request who the user is; nil where nobody asks.
+	// Wrap adds the user's credentials to a request; nil if none are needed.
 	Wrap func(http.RoundTripper) (http.RoundTripper, error)
 	// Close takes down what leads there, such as a forwarded port; nil if nothing does.
 	Close func()
@@ -45,10 +45,10 @@ type Route struct {
 // limits of the stream.
 const (
 	handshakeTimeout = 5 * time.Second
-	// silenceTimeout is after how long without a message the connection counts as lost: the operator says something at
+	// silenceTimeout is how long without a message it takes until the connection counts as lost: the operator sends one at
 	// least every 10 s.
 	silenceTimeout = 25 * time.Second
-	// DeliverEvery is how often the dashboard is told at most: what changes faster nobody could read.
+	// DeliverEvery is the least time between two deliveries to the dashboard: no one could read faster changes.
 	DeliverEvery = 250 * time.Millisecond
 	backoffLeast = 500 * time.Millisecond
 	backoffMost  = 8 * time.Second
@@ -59,15 +59,15 @@ var (
 	errVersion = errors.New("the operator speaks another version of the stream")
 )
 
-// Stream follows GET /ws/status over the first route that leads there, and connects again whenever it is lost.
+// Stream follows GET /ws/status over the first route that works, and connects again after each loss.
 type Stream struct {
 	Routes []Route
 	Now    func() time.Time
 	box    mailbox
 }
 
-// Follow delivers what it hears until the context ends. It is never the reader's pace at which the connection is read:
-// the operator cuts off who falls behind.
+// Follow delivers what it hears until the context ends. It reads the connection at full speed, even if its receiver is
+// slow: the operator cuts off a client that falls behind.
 func (s *Stream) Follow(ctx context.Context, deliver func(Changes)) {
 	s.box.wake = make(chan struct{}, 1)
 	done := make(chan struct{})
@@ -90,10 +90,10 @@ func (s *Stream) Follow(ctx context.Context, deliver func(Changes)) {
 	<-done
 }
 
-// backoff doubles, with half of it by chance: a hundred dashboards must not come back to a new operator at once.
+// backoff doubles, and half of it is random: a hundred dashboards must not come back to a new operator at once.
 func backoff(failures int) time.Duration {
 	most := min(backoffMost, backoffLeast<<min(failures-1, 10))
-	return most/2 + rand.N(most/2+1) //nolint:gosec // who guesses it knows when a screen refreshes
+	return most/2 + rand.N(most/2+1) //nolint:gosec // a guess only tells when a screen refreshes
 }
 
 func pause(ctx context.Context, d time.Duration) {
@@ -115,14 +115,14 @@ func (s *Stream) once(ctx context.Context) error {
 		}
 		var lost lostError
 		if errors.As(err, &lost) {
-			return lost.error // the way was right
+			return lost.error // this route works
 		}
 		failures = append(failures, fmt.Errorf("%s: %w", r.Name, err))
 	}
 	return errors.Join(failures...)
 }
 
-// lostError ends a connection that stood.
+// lostError ends a connection that was up.
 type lostError struct{ error }
 
 func (e lostError) Unwrap() error { return e.error }
@@ -146,7 +146,7 @@ func (s *Stream) over(ctx context.Context, r Route) error {
 	return lostError{s.listen(conn, r.Name)}
 }
 
-// connect asks for the WebSocket through whatever adds the user's credentials.
+// connect asks for the WebSocket, with the user's credentials added.
 func connect(ctx context.Context, a Address) (*websocket.Conn, error) {
 	up := &upgrade{dialer: websocket.Dialer{Proxy: a.Proxy, TLSClientConfig: a.TLS, HandshakeTimeout: handshakeTimeout, ReadBufferSize: 32 << 10}}
 	var through http.RoundTripper = up
@@ -190,7 +190,7 @@ func (u *upgrade) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	conn, resp, err := u.dialer.DialContext(req.Context(), to.String(), req.Header)
 	if errors.Is(err, websocket.ErrBadHandshake) && resp != nil {
-		return resp, nil // an answer like any other: who wraps this may want to log in again on a 401
+		return resp, nil // an ordinary answer: a wrapper may want to log in again on a 401
 	}
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
@@ -279,7 +279,7 @@ func reasonOf(err error) string {
 	return strings.ReplaceAll(err.Error(), "\n", "; ")
 }
 
-// mailbox holds what was heard and not delivered yet. Several changes of a group become the last of them.
+// mailbox holds news that is not delivered yet. Of several changes of a group it keeps the last.
 type mailbox struct {
 	mu      sync.Mutex
 	pending Changes
@@ -294,7 +294,7 @@ func (b *mailbox) put(c Changes) {
 	b.mu.Unlock()
 	select {
 	case b.wake <- struct{}{}:
-	default: // woken already
+	default: // already woken
 	}
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package gauge knows the figures of a site that its status does not have: how many commits a second, how full its disk is, how many
-// connections it has, and when a replica has caught up. It is pure. A figure that nobody could read is unknown, never 0.
+// connections it has, and when a replica has caught up. It is pure. A figure that could not be read is unknown, never 0.
 package gauge
 
 import (
@@ -16,10 +16,10 @@ import (
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
-// MaxBytes is as much of an answer as is read: a sidecar has some hundred series in some 30 kB, and what sends more is none.
+// MaxBytes bounds how much of an answer is read: a sidecar has some hundred series in some 30 kB, and a larger answer is not a sidecar's.
 const MaxBytes = 1 << 20
 
-// Reading is what a sidecar says of its mysqld and its volume. Figures are NaN where it does not say.
+// Reading is what a sidecar says of its mysqld and its volume. Figures are NaN if it does not say.
 type Reading struct {
 	Site string
 	// Error is why nothing could be read; the figures are unknown then.
@@ -29,13 +29,13 @@ type Reading struct {
 	DiskBytes, DiskFreeBytes             float64
 }
 
-// Unread is a reading of which only the reason is known.
+// Unread returns a reading that has only the reason why there is none.
 func Unread(site, why string) Reading {
 	nan := math.NaN()
 	return Reading{Site: site, Error: why, Connections: nan, MaxConnections: nan, Running: nan, DiskBytes: nan, DiskFreeBytes: nan}
 }
 
-// Parse reads the answer of a sidecar's /metrics, and no more of it than MaxBytes. What is no number, is not finite or below 0 is not known.
+// Parse reads the answer of a sidecar's /metrics, and no more of it than MaxBytes. A value that is no number, not finite or below 0 is unknown.
 func Parse(site string, body io.Reader) Reading {
 	r := Unread(site, "")
 	into := map[string]*float64{
@@ -55,7 +55,7 @@ func Parse(site string, body io.Reader) Reading {
 		}
 	}
 	switch err := lines.Err(); {
-	case found > 0: // what was read holds, also of an answer that broke off
+	case found > 0: // what was read counts, even if the answer broke off
 	case err != nil:
 		r.Error = "its answer cannot be read: " + err.Error()
 	default:
@@ -64,7 +64,7 @@ func Parse(site string, body io.Reader) Reading {
 	return r
 }
 
-// DiskShare is how much of the volume is taken, of 1; NaN if that is not known.
+// DiskShare returns how much of the volume is used, from 0 to 1; NaN if unknown.
 func (r Reading) DiskShare() float64 {
 	if !(r.DiskBytes > 0) || !(r.DiskFreeBytes <= r.DiskBytes) {
 		return math.NaN()
@@ -72,7 +72,7 @@ func (r Reading) DiskShare() float64 {
 	return 1 - r.DiskFreeBytes/r.DiskBytes
 }
 
-// window is over how long commits are counted: two polls and a half of the operator make a steady number.
+// window is the time over which commits are counted: two and a half polls of the operator give a steady number.
 const window = 5 * time.Second
 
 // Counter turns the transactions that a site has executed, as the operator sees them at each of its polls, into commits a second.
@@ -86,7 +86,7 @@ type count struct {
 	total int64
 }
 
-// Push takes in the GTID set of a poll. A set that cannot be read, or that has fewer than before, begins again: the site has other data.
+// Push takes the GTID set of a poll. If a set cannot be read, or has fewer than before, counting begins again: the site has other data.
 func (c *Counter) Push(at time.Time, executed string) {
 	total := int64(0)
 	switch n := len(c.seen); {
@@ -118,8 +118,8 @@ func (c *Counter) Push(at time.Time, executed string) {
 	c.seen = slices.Delete(c.seen, 0, old)
 }
 
-// PerSecond is how many commits a second there were until now; NaN until that is known. What is not told again has not changed, so a site of
-// which nothing was told for a while has done nothing since.
+// PerSecond returns how many commits a second there were until now; NaN until that is known. The operator repeats no unchanged set, so a
+// site without news for a while has committed nothing since.
 func (c *Counter) PerSecond(now time.Time) float64 {
 	if c == nil || len(c.seen) < 2 {
 		return math.NaN()
@@ -134,7 +134,7 @@ func (c *Counter) PerSecond(now time.Time) float64 {
 	return float64(last.total-first.total) / end.Sub(first.at).Seconds()
 }
 
-// Trend is what becomes of the gap between a replica and the active site.
+// Trend says how the gap between a replica and the active site changes.
 type Trend int
 
 // The trends.
@@ -146,10 +146,10 @@ const (
 	Growing
 )
 
-// least is after how many seconds of a gap its trend is known.
+// least is how many seconds of a gap it takes to know its trend.
 const least = 10
 
-// CatchUp reads the trend off the gaps of the last seconds, the newest last, and for one that closes how long that takes at this pace.
+// CatchUp reads the trend from the gaps of the last seconds, the newest last, and for a closing gap, how long that takes at this pace.
 func CatchUp(gaps []float64) (Trend, time.Duration) {
 	known := slices.DeleteFunc(slices.Clone(gaps), math.IsNaN)
 	n := len(known)
@@ -163,7 +163,7 @@ func CatchUp(gaps []float64) (Trend, time.Duration) {
 	if n < least || slices.ContainsFunc(gaps[len(gaps)-least:], math.IsNaN) {
 		return Unknown, 0
 	}
-	// Halves are compared, not two samples: a poll that comes late is no trend.
+	// It compares halves, not two samples: a late poll is no trend.
 	half := n / 2
 	pace := (mean(known[:half]) - mean(known[n-half:])) / float64(n-half)
 	switch {

@@ -19,7 +19,7 @@ type Painter struct {
 	Signs canvas.Glyphs
 	// Height is 0 for one frame as text.
 	Height int
-	// Now is the operator's time: countdowns are by it.
+	// Now is the operator's time, which countdowns use.
 	Now time.Time
 }
 
@@ -31,16 +31,16 @@ func (p Painter) Move(from, to string) string {
 	return from + " " + p.Signs.Arrow + " " + to
 }
 
-// Ago is the age of a time of the cluster's clock.
+// Ago returns the age of a time of the cluster's clock.
 func (p Painter) Ago(t time.Time) string { return duration.HumanDuration(max(0, p.Now.Sub(t))) }
 
-// Left is how long it is until a time of the cluster's clock.
+// Left returns how long it is until a time of the cluster's clock.
 func (p Painter) Left(t time.Time) string { return Seconds(max(0, t.Sub(p.Now))) }
 
-// BodyRows is what is left between header and footer.
+// BodyRows is how many rows are left between header and footer.
 func (p Painter) BodyRows() int { return p.Height - 2 }
 
-// Seconds is a duration as a countdown says it.
+// Seconds returns a duration as a countdown shows it.
 func Seconds(d time.Duration) string {
 	if d < 2*time.Minute {
 		return fmt.Sprintf("%d s", int(d.Seconds()))
@@ -48,7 +48,7 @@ func Seconds(d time.Duration) string {
 	return duration.HumanDuration(d)
 }
 
-// Millis is a short time, measured.
+// Millis returns a short measured time.
 func Millis(ms int64) string {
 	if ms < 1000 {
 		return fmt.Sprintf("%dms", ms)
@@ -56,7 +56,7 @@ func Millis(ms int64) string {
 	return fmt.Sprintf("%.1fs", float64(ms)/1000)
 }
 
-// OrNone stands a dash for what is empty, OrUnknown a question mark for what is not known.
+// OrNone returns s, or a dash if it is empty.
 func OrNone(s string) string {
 	if s == "" {
 		return "-"
@@ -64,7 +64,7 @@ func OrNone(s string) string {
 	return s
 }
 
-// OrUnknown is s, or a question mark.
+// OrUnknown returns s, or a question mark if it is unknown.
 func OrUnknown(s string) string {
 	if s == "" {
 		return "?"
@@ -72,8 +72,8 @@ func OrUnknown(s string) string {
 	return s
 }
 
-// Command draws a command so that it can be copied: whole, and where it is wider than the screen on several lines, each but the last
-// with the backslash that a shell takes for "goes on". One frame as text leaves it in one line.
+// Command draws a command so that it can be copied: whole, and if it is wider than the screen, on several lines, each but the last
+// with the backslash by which a shell continues a line. One frame as text leaves it in one line.
 func (p Painter) Command(words string, width int) canvas.Block {
 	words = canvas.Clean(words)
 	indent := strings.Repeat(" ", canvas.LabelWidth)
@@ -88,8 +88,8 @@ func (p Painter) Command(words string, width int) canvas.Block {
 	return out
 }
 
-// cut splits off what fits, at a blank outside of quotes where there is one, with the backslash behind it. It stands at the edge: a blank
-// before what follows would become a part of a word that was cut in two.
+// cut splits off what fits, at a blank outside of quotes if there is one, with a backslash after it. The rest starts at the edge: a blank
+// before it would become part of a word that was cut in two.
 func cut(words string, width int) (line, rest string) {
 	if canvas.Cells(words) <= width {
 		return words, ""

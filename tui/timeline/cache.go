@@ -30,10 +30,10 @@ func (v View) cacheStep(t v1alpha1.Transition, began time.Time) (step, bool) {
 	return s, true
 }
 
-// besideMost is how far from a change of the active site one of the cache's master is taken for its part.
+// besideMost is how far in time a change of the cache's master may be from a change of the active site to count as its part.
 const besideMost = time.Minute
 
-// cacheBeside is what became of the sessions in a change of the active site that is through.
+// cacheBeside draws what happened to the sessions in a completed change of the active site.
 func (v View) cacheBeside(f v1alpha1.FailoverRecord, from time.Time, width int) canvas.Block {
 	c := v.Report.Cache
 	if c == nil || c.LastPromotion == nil {
@@ -41,12 +41,12 @@ func (v View) cacheBeside(f v1alpha1.FailoverRecord, from time.Time, width int) 
 	}
 	p := *c.LastPromotion
 	if p.To != f.To || p.At.Before(from.Add(-besideMost)) || p.At.After(f.OpenedAt.Add(besideMost)) {
-		return nil // it has nothing to do with that one
+		return nil // it is not part of that change
 	}
 	return v.Signs.Paragraph(canvas.Span{Text: "Cache", Style: PromotionStyle(&p)}, "took "+paint.Millis(p.TookMillis)+", "+SessionsWords(p), width)
 }
 
-// SessionsWords say what became of the sessions when the cache's master changed.
+// SessionsWords says what happened to the sessions when the cache's master changed.
 func SessionsWords(p report.CachePromotion) string {
 	if p.SessionsPreserved {
 		return "sessions preserved"
@@ -58,7 +58,7 @@ func SessionsWords(p report.CachePromotion) string {
 	return words
 }
 
-// PromotionStyle is that of such a change.
+// PromotionStyle returns the style of such a change.
 func PromotionStyle(p *report.CachePromotion) canvas.Style {
 	if p.SessionsPreserved || p.IsFirst() {
 		return canvas.Plain

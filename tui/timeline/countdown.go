@@ -12,12 +12,12 @@ import (
 	"github.com/mysql-mfg/mfg/tui/paint"
 )
 
-// barWidth is that of a countdown.
+// barWidth is the width of a countdown's bar.
 const barWidth = 12
 
-// Countdown is the one wait that the silence of the active site has begun: the lease after which another site may be opened. The gate
-// knows it exactly; until it was asked, how long the site has not answered the operator is set against the lease. A peer may still have
-// renewed that, so the words say so.
+// Countdown draws the one wait that the silence of the active site has begun: the lease after which another site may be opened. The
+// gate knows it exactly; until it was asked, the time since the site's last answer to the operator counts against the lease. A peer may
+// have renewed that, so the words say so.
 func (v View) Countdown(width int) canvas.Block {
 	site, waits := v.silent()
 	if !waits {
@@ -37,7 +37,7 @@ func (v View) Countdown(width int) canvas.Block {
 		since = *site.LastSeen
 	}
 	if since.IsZero() {
-		return nil // it was silent before anybody looked, and a wait that began at a time unknown has no known end
+		return nil // it was silent before the first look, and a wait without a known beginning has no known end
 	}
 	quiet, lease := max(0, v.Now.Sub(since)), v.lease()
 	words := fmt.Sprintf("%s silent for %s; its lease of %s ", site.Name, paint.Seconds(quiet), paint.Seconds(lease))
@@ -51,14 +51,14 @@ func (v View) count(label string, share float64, words string, width int) canvas
 	return v.Signs.Paragraph(canvas.Span{Text: label, Style: canvas.Warn}, v.Signs.Bar(share, barWidth)+" "+words, width)
 }
 
-// silent is the site whose silence keeps writes out: the old active site of a change that waits for the proof that it has stopped, or the
-// active site of a group in which nothing was decided yet.
+// silent returns the site whose silence keeps writes out: the old active site of a change that waits for proof that it has stopped, or
+// the active site of a group without a decision yet.
 func (v View) silent() (report.Site, bool) {
 	name, t := v.Report.ActiveSite, v.transition()
 	if t != nil {
 		name = t.From
 		if t.Step == v1alpha1.TransitionOpening {
-			return report.Site{}, false // the gate is passed: nobody waits for the lease
+			return report.Site{}, false // the gate is passed: nothing waits for the lease
 		}
 	}
 	for _, s := range v.Report.Sites {
@@ -69,7 +69,7 @@ func (v View) silent() (report.Site, bool) {
 	return report.Site{}, false
 }
 
-// defaultLease is the API's default, for what was written by an older API server.
+// defaultLease is the API's default, for an object that an older API server wrote.
 const defaultLease = 20 * time.Second
 
 func (v View) lease() time.Duration {

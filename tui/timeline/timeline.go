@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package timeline draws changes of the active site: the one that unfolds, step by step, with the one countdown that matters; and the
-// last one, its steps to scale.
+// Package timeline draws changes of the active site: the present one, step by step, with the one countdown that matters; and the last
+// one, its steps to scale.
 package timeline
 
 import (
@@ -22,9 +22,9 @@ type View struct {
 	paint.Painter
 	Report report.MysqlFailoverGroupReport
 	Object *v1alpha1.MysqlFailoverGroup // nil: not read
-	// Rule is the one that decides, as the operator explained it last; nil while that is not known.
+	// Rule is the deciding rule, as the operator last explained it; nil while unknown.
 	Rule *wire.ExplainedRule
-	// SilentSince is since when the operator has called a site unreachable; zero where it has not, or nobody saw it begin.
+	// SilentSince is since when the operator has called a site unreachable; zero if it has not, or if its beginning was not seen.
 	SilentSince func(site string) time.Time
 }
 
@@ -41,7 +41,7 @@ func (v View) IsRunning() bool {
 	return v.transition() != nil || v.Report.Planned != nil && v.Report.Planned.FinishedAt == nil
 }
 
-// Draw is the change of the active site that is under way, or the last one.
+// Draw draws the change of the active site that is under way, or the last one.
 func (v View) Draw(width int) canvas.Block {
 	t := v.transition()
 	switch {
@@ -77,7 +77,7 @@ type step struct {
 	state       state
 }
 
-// waiting is a planned failover that has changed nothing yet.
+// waiting draws a planned failover that has changed nothing yet.
 func (v View) waiting(p report.Planned, width int) canvas.Block {
 	head := v.Move(p.From, p.To) + ", " + p.Phase
 	var began time.Time
@@ -119,7 +119,7 @@ func (v View) unfolding(t v1alpha1.Transition, width int) canvas.Block {
 	return out
 }
 
-// gateReasons are those of a decision that waits for the proof that the old active site has stopped: by then the target has applied all.
+// gateReasons are the reasons of a decision that waits for proof that the old active site has stopped: by then the target has applied all.
 var gateReasons = []v1alpha1.Reason{v1alpha1.ReasonAwaitingFenceProof, v1alpha1.ReasonSiteMayStillVouch, v1alpha1.ReasonLeaseOutlived, v1alpha1.ReasonForeignWriter}
 
 func (v View) steps(t v1alpha1.Transition, began time.Time) []step {
@@ -151,7 +151,7 @@ func (v View) steps(t v1alpha1.Transition, began time.Time) []step {
 	return all
 }
 
-// stepLines are a step with all of its words: what is waited for is what everybody looks for.
+// stepLines draws a step with all of its words: everyone looks for what it waits for.
 func (v View) stepLines(s step, began time.Time, width int) canvas.Block {
 	at := ""
 	switch {
@@ -165,7 +165,7 @@ func (v View) stepLines(s step, began time.Time, width int) canvas.Block {
 	return v.Signs.Wrap(canvas.Span{Text: label, Style: st}, canvas.Cells(label)+1, s.words, width)
 }
 
-// fences say of each site whether it could still take writes, as the operator sees it.
+// fences says of each site whether it could still accept writes, as the operator sees it.
 func (v View) fences(width int) canvas.Block {
 	words := make([]string, 0, len(v.Report.Sites))
 	for _, s := range v.Report.Sites {
@@ -174,7 +174,7 @@ func (v View) fences(width int) canvas.Block {
 	return v.Signs.Wrap(canvas.Span{}, 24, strings.Join(words, ", "), width)
 }
 
-// past draws a change that is through, its steps to scale.
+// past draws a completed change, its steps to scale.
 func (v View) past(f v1alpha1.FailoverRecord, width int) canvas.Block {
 	from := f.DetectedAt.Time
 	if from.IsZero() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package verdict is what a drill came to: each move judged against a target, as a value that every output is made of. It is pure.
+// Package verdict holds the result of a drill: each move judged against a target, as one value for every output. It is pure.
 package verdict
 
 import (
@@ -19,12 +19,12 @@ const DrillKind = "MfgDrillReport"
 // drillMeasured says what the figures are, in every format.
 const (
 	drillMeasured = "by the operator: from the persisted intent to move, before writes were stopped, to the new site seen open; "
-	// drillOperatorOnly is added where nobody wrote.
+	// drillOperatorOnly is added if no canary wrote.
 	drillOperatorOnly = "clients see less inside MySQL, plus the time that they take to reconnect"
 	drillCanary       = "by the canary: the longest time in which no row was acknowledged, on either site; clients see that, plus the time that they take to reconnect"
 )
 
-// Outcomes of a leg that say more than that it failed.
+// Outcomes of a leg that say more than a plain failure.
 const (
 	// LegUnknown: the wait for the move ended before its outcome was known.
 	LegUnknown   = "Unknown"
@@ -48,18 +48,18 @@ type Drill struct {
 	Outcome string          `json:"outcome,omitempty"`
 	Reason  v1alpha1.Reason `json:"reason,omitempty"`
 	Message string          `json:"message,omitempty"`
-	// Next is what to do about a drill that did not begin, or did not come to its end.
+	// Next is what to do about a drill that did not begin, or did not finish.
 	Next string `json:"next,omitempty"`
 	// Canary is left out if none wrote.
 	Canary *Canary `json:"canary,omitempty"`
 }
 
-// Canary is what a writer saw that tried both sites all the time.
+// Canary is what a writer saw that kept trying both sites.
 type Canary struct {
 	// EveryMillis is how often each site was tried.
 	EveryMillis int64 `json:"everyMillis"`
-	// Rows were acknowledged. Missing of them are not on the active site in the end; it is left out if they could not be
-	// read, and Message says why.
+	// Rows counts the acknowledged rows. Missing counts those that are not on the active site in the end; it is left out
+	// if they could not be read, and Message says why.
 	Rows    int64  `json:"rows"`
 	Missing *int64 `json:"missing,omitempty"`
 	Message string `json:"message,omitempty"`
@@ -81,7 +81,7 @@ type Leg struct {
 	// SettledMillis is the time from the open site until the whole group was healthy. Unsettled says why that was not seen.
 	SettledMillis int64  `json:"settledMillis,omitempty"`
 	Unsettled     string `json:"unsettled,omitempty"`
-	// CanaryPauseMillis is the longest time in which the canary got no row acknowledged; CanaryRows is how many it got.
+	// CanaryPauseMillis is the longest time without an acknowledged row of the canary; CanaryRows counts its acknowledged rows.
 	CanaryPauseMillis *int64 `json:"canaryPauseMillis,omitempty"`
 	CanaryRows        int64  `json:"canaryRows,omitempty"`
 }
@@ -98,7 +98,7 @@ func (d *Drill) NotBegun(outcome string, reason v1alpha1.Reason, message, next s
 	d.Failures = []string{"not begun: " + d.failed(d.notBegun())}
 }
 
-// notBegun is the move that a drill stands for which did not begin.
+// notBegun returns the move that stands for a drill that did not begin.
 func (d *Drill) notBegun() Leg {
 	return Leg{Name: "begin", Outcome: d.Outcome, Reason: d.Reason, Message: d.Message}
 }
@@ -143,7 +143,7 @@ func (d *Drill) whyNotBack() string {
 	}
 }
 
-// canaryFailed says why what the canary wrote does not pass, or "".
+// canaryFailed says why the canary's rows do not pass, or "".
 func (d *Drill) canaryFailed() string {
 	switch c := d.Canary; {
 	case c == nil:
@@ -246,7 +246,7 @@ type junitFailure struct {
 	Message string `xml:"message,attr"`
 }
 
-// JUnit is the report for CI systems: a test case for each move, its time that for which writes were kept out.
+// JUnit is the report for CI systems: a test case for each move, with the time for which writes were kept out.
 func (d *Drill) JUnit() ([]byte, error) {
 	suite := junitSuite{
 		Name: "drill " + d.Metadata.Namespace + "/" + d.Metadata.Name, Timestamp: d.StartedAt.Format(time.RFC3339),

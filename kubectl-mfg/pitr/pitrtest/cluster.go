@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pitrtest is a cluster for tests, in which a pod answers questions about an archive with what it is given.
+// Package pitrtest is a cluster for tests, in which a pod gives prepared answers about an archive.
 package pitrtest
 
 import (
@@ -41,7 +41,7 @@ type Cluster struct {
 	Raw   []byte
 	Err   error
 
-	// Pod, Ran and Asked are what was made, run and asked. Made is a group that was made or rehearsed.
+	// Pod, Ran and Asked record what was made, run and asked. Made is a group that was made or rehearsed.
 	Pod   *corev1.Pod
 	Ran   pods.Execution
 	Asked wire.InspectRequest
@@ -94,12 +94,12 @@ func (c *Cluster) Group(_ context.Context, _, name string) (*v1alpha1.MysqlFailo
 	return c.Origin, nil
 }
 
-// Backups are those known.
+// Backups returns the known ones.
 func (c *Cluster) Backups(context.Context, string, string) ([]v1alpha1.MysqlBackup, error) {
 	return c.Known, nil
 }
 
-// CreateGroup keeps what is made.
+// CreateGroup records the group.
 func (c *Cluster) CreateGroup(_ context.Context, g *v1alpha1.MysqlFailoverGroup, _ bool) (*v1alpha1.MysqlFailoverGroup, error) {
 	c.Made = g
 	return g, nil
@@ -142,7 +142,7 @@ func End() wire.InspectLine {
 	return wire.InspectLine{End: &wire.InspectEnd{Reason: wire.BackupSucceeded, Files: 2, Bytes: 1 << 20, Transactions: 1234}}
 }
 
-// Timeline is one of three epochs, a loss and a gap.
+// Timeline returns one with three epochs, a loss and a gap.
 func Timeline() *wire.ArchiveTimeline {
 	at := func(minutes int) time.Time { return Noon.Add(time.Duration(minutes) * time.Minute) }
 	return &wire.ArchiveTimeline{

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cachedesk is how the poll loop of a group speaks to those who look after its caches: without ever waiting for them.
+// Package cachedesk lets the poll loop of a group speak to the code that looks after its caches, without ever waiting for it.
 package cachedesk
 
 import (
@@ -14,23 +14,23 @@ import (
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
 
-// Port is who looks after the caches. Both are answered from memory; a Port that is nil, slow or hangs changes nothing here.
+// Port looks after the caches. It answers both calls from memory; a Port that is nil, slow or hangs changes nothing here.
 type Port interface {
-	// Moved leaves word of what was decided and is durable.
+	// Moved passes on a decision that is durable.
 	Moved(namespace, group string, now cache.MySQL)
 	// Readiness says whether a move to a site would keep the sessions.
 	Readiness(namespace, group, site string) cache.Readiness
 }
 
-// Patience is how long this loop waits for an answer that is there already.
+// Patience is how long this loop waits for an answer that should be ready.
 const Patience = 20 * time.Millisecond
 
-// Desk is how the loop of a group speaks to its Port. There is never more than one call of each kind under way, so one that
-// never returns costs two goroutines and nothing else.
+// Desk passes the calls of a group's loop to its Port. At most one call of each kind is under way, so a Port that never
+// returns costs two goroutines and nothing else.
 type Desk struct {
 	Port Port
 	Key  types.NamespacedName
-	// asking is true while a question is not answered.
+	// asking is true while a question waits for its answer.
 	asking atomic.Bool
 
 	mu      sync.Mutex
@@ -39,8 +39,8 @@ type Desk struct {
 	last    cache.MySQL
 }
 
-// Tell has the caches told of what is durable now, if that is something else than last time. It does not wait for that. What is new
-// by the time the last word was taken replaces what was to be told.
+// Tell passes on what is durable now, if that has changed since the last call. It does not wait for the Port. If the Port is still
+// busy, only the newest news is kept for it.
 func (c *Desk) Tell(d failover.Durable) {
 	if c.Port == nil {
 		return
@@ -75,7 +75,7 @@ func (c *Desk) deliver() {
 	}
 }
 
-// Behind says why the cache of a site has not caught up; empty if it has, or if nobody says so at once.
+// Behind says why the cache of a site has not caught up; empty if it has, or if the Port does not answer at once.
 func (c *Desk) Behind(site string) string {
 	if c.Port == nil || !c.asking.CompareAndSwap(false, true) {
 		return ""

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package evidence is what Kubernetes shows of the pods of a group's sites, the machines that they are on, and how those that are gone have
-// ended: what a fence proof may rest on. It only reads, and what it cannot read proves nothing.
+// Package evidence gathers what Kubernetes shows of the pods of a group's sites, their machines, and how pods that are gone have ended:
+// what a fence proof may rest on. It only reads, and what it cannot read proves nothing.
 package evidence
 
 import (
@@ -48,11 +48,11 @@ func (c Cluster) Leaving(ctx context.Context, group *v1alpha1.MysqlFailoverGroup
 	return ""
 }
 
-// Pods returns the pods of each site: the one that holds the data volume first, then one that is not going away, then
-// the newest. A pod that is being deleted holds the volume until its containers have ended; its successor waits for that.
+// Pods returns the pods of each site: the one that holds the data volume first, then those that are not being deleted, then the newest. A pod that is
+// being deleted holds the volume until its containers have ended; its successor waits for that.
 func (c Cluster) Pods(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) map[string][]*corev1.Pod {
 	var list corev1.PodList
-	// By an index and without a copy: this is asked several times a pass, for every group. Nobody changes what comes back.
+	// By an index and without a copy: every group asks this several times a pass. No caller changes the result.
 	err := c.Client.List(ctx, &list, client.InNamespace(group.Namespace), client.MatchingFields{v1alpha1.IndexGroup: group.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		c.Log.Error("list pods", "error", err)
@@ -93,8 +93,8 @@ func newestFirst(a, b *corev1.Pod) int {
 	return b.CreationTimestamp.Compare(a.CreationTimestamp.Time)
 }
 
-// Of is what Kubernetes proves about a site. A NotReady node, a vanished pod object or an old status prove nothing,
-// and neither does a pod that never came so far that it held the volume: one before it may still run.
+// Of is what Kubernetes proves about a site. A NotReady node, a vanished pod object or an old status proves nothing,
+// and neither does a pod that never got to hold the volume: an earlier one may still run.
 func (c Cluster) Of(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string, pods []*corev1.Pod) failover.Pod {
 	out := failover.Pod{Exists: len(pods) > 0}
 	for _, known := range group.Status.Sites {
@@ -116,34 +116,34 @@ func (c Cluster) Of(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, sit
 	return out
 }
 
-// runsElsewhere is true if a pod of a site on another node than that one may have been spoken to, as it must be before it opens or
-// vouches. A pod without an address was not; one that ended did, told by the kubelet of a Ready node (seenRuns notes it). The lock of a
-// later pod proves nothing of one on another machine.
+// runsElsewhere is true if a pod of a site on a node other than that one may have been reached, as it must be before it opens or
+// vouches. A pod without an address was not, and one whose end the kubelet of a Ready node told (seenRuns notes it) runs no more. A
+// later pod's lock proves nothing about a pod on another machine.
 func (c Cluster) runsElsewhere(pods []*corev1.Pod, than string) bool {
 	return slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
 		return pod.Spec.NodeName != "" && pod.Spec.NodeName != than && pod.Status.PodIP != "" && !c.Ends.has(pod.UID)
 	})
 }
 
-// node returns a node. One that cannot be had is empty: it is neither Ready nor tainted, so nothing is proven by it.
+// node returns a node. One that cannot be read is empty: it is neither Ready nor tainted, so it proves nothing.
 func (c Cluster) node(ctx context.Context, name string) *corev1.Node {
 	ctx, cancel := context.WithTimeout(ctx, failover.AskTimeout)
 	defer cancel()
 	node := &corev1.Node{}
-	// Without a copy, as the pods: every site's node is asked for several times a pass, and nobody changes it.
+	// Without a copy, like the pods: each pass reads every site's node several times, and no caller changes it.
 	_ = c.Client.Get(ctx, client.ObjectKey{Name: name}, node, client.UnsafeDisableDeepCopy)
 	return node
 }
 
-// ended is true for a pod whose containers never start again, and that had come so far that it took the volume's lock
-// from every pod before it.
+// ended is true for a pod whose containers never start again, and that had taken the volume's lock after every pod
+// before it.
 func ended(pod *corev1.Pod) bool { return isOver(pod) && hadTheLock(pod) }
 
 func isOver(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
-// hadTheLock is true for a pod whose bootstrap has ended well: it took the volume's lock, so every pod before it had ended.
+// hadTheLock is true for a pod whose bootstrap succeeded: it took the volume's lock, so every pod before it had ended.
 func hadTheLock(pod *corev1.Pod) bool {
 	for _, s := range pod.Status.InitContainerStatuses {
 		if s.Name == v1alpha1.ContainerBootstrap {
@@ -163,7 +163,7 @@ func HoldsVolume(pod *corev1.Pod) bool {
 	return false
 }
 
-// leaseOf is the lease and the fence's deadline that a pod's sidecar was started with.
+// leaseOf returns the lease plus the fence's deadline that a pod's sidecar was started with.
 func leaseOf(pod *corev1.Pod) time.Duration {
 	var sum time.Duration
 	for _, s := range pod.Spec.InitContainers {

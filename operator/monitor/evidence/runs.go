@@ -20,7 +20,7 @@ import (
 
 // What Kubernetes shows of the incarnations of a site: its pods, the machines that they are on, and how those that are gone have ended.
 
-// seenRuns are the pods of a site that have a node, the oldest first.
+// seenRuns returns the pods of a site that have a node, the oldest first.
 func (c Cluster) seenRuns(ctx context.Context, pods []*corev1.Pod) []failover.SeenRun {
 	var out []failover.SeenRun
 	for _, pod := range pods {
@@ -46,8 +46,8 @@ func created(pods []*corev1.Pod, uid string) time.Time {
 	return time.Time{}
 }
 
-// Nodes puts into a snapshot the nodes of all runs that may be left, and which of their pods are known to have ended. Remembered are the
-// runs that status does not hold yet.
+// Nodes adds to a snapshot the nodes of all runs that may be left, and which of their pods are known to have ended. remembered holds the
+// runs that status does not have yet.
 func (c Cluster) Nodes(ctx context.Context, s *failover.Snapshot, remembered map[string][]failover.Run) {
 	s.Nodes, s.EndedPods = map[string]failover.Node{}, map[string]bool{}
 	take := func(name, uid string) {
@@ -72,7 +72,7 @@ func (c Cluster) Nodes(ctx context.Context, s *failover.Snapshot, remembered map
 	}
 }
 
-// nodeSeen is false if it cannot be told.
+// nodeSeen returns false if the API server does not tell.
 func (c Cluster) nodeSeen(ctx context.Context, name string) (failover.Node, bool) {
 	ctx, cancel := context.WithTimeout(ctx, failover.AskTimeout)
 	defer cancel()
@@ -84,8 +84,8 @@ func (c Cluster) nodeSeen(ctx context.Context, name string) (failover.Node, bool
 	return failover.Node{Machine: machineOf(node), Ready: nodeReady(node), OutOfService: outOfService(node)}, true
 }
 
-// machineOf names what is behind the name of a node. A node that was made again, and a machine that took the name of another, differ;
-// one that was started anew does not.
+// machineOf names the machine behind the name of a node. It differs for a node object that was created again and for a machine that
+// took another's name, but not after a reboot.
 func machineOf(node *corev1.Node) string {
 	if node.UID == "" {
 		return ""
@@ -93,7 +93,7 @@ func machineOf(node *corev1.Node) string {
 	return string(node.UID) + "/" + cmp.Or(node.Status.NodeInfo.SystemUUID, node.Status.NodeInfo.MachineID)
 }
 
-// hasStarted is false for a pod of which no kubelet has told that its sidecar ever began.
+// hasStarted is false if no kubelet has told that the pod's sidecar ever began.
 func hasStarted(pod *corev1.Pod) bool {
 	for _, c := range pod.Status.InitContainerStatuses {
 		if c.Name == v1alpha1.ContainerSidecar {
@@ -103,8 +103,8 @@ func hasStarted(pod *corev1.Pod) bool {
 	return false
 }
 
-// toldEnded is true for a pod of which its kubelet has told that none of its containers runs or ever starts again. The garbage
-// collector of pods says so too, and knows nothing: it leaves the containers as they were told last.
+// toldEnded is true if the kubelet has told that none of the pod's containers runs or ever starts again. The garbage collector
+// of pods says so too, but it knows nothing: it leaves the containers as last told.
 func toldEnded(pod *corev1.Pod) bool {
 	byCollector := func(c corev1.PodCondition) bool {
 		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == "DeletionByPodGC"
@@ -114,13 +114,13 @@ func toldEnded(pod *corev1.Pod) bool {
 		!slices.ContainsFunc(pod.Status.InitContainerStatuses, runs) && !slices.ContainsFunc(pod.Status.ContainerStatuses, runs)
 }
 
-// EndedPods remembers pods that have ended, for longer than it takes to look at them. It locks itself.
+// EndedPods remembers pods that have ended, for longer than a look at them takes. It locks itself.
 type EndedPods struct {
 	mu sync.Mutex
 	at map[types.UID]time.Time
 }
 
-// endsKept is how many are remembered at least, endsFor how long.
+// endsKept is how many it remembers at least, endsFor how long.
 const (
 	endsKept = 4096
 	endsFor  = time.Hour
@@ -133,7 +133,7 @@ func (e *EndedPods) has(uid types.UID) bool {
 	return has
 }
 
-// Note keeps that a pod has ended, if it has.
+// Note remembers a pod that has ended.
 func (e *EndedPods) Note(pod *corev1.Pod) bool {
 	if !toldEnded(pod) {
 		return false

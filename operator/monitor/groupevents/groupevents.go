@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package groupevents emits what is news in the decisions about a group, each thing once, and counts fences and failovers. It decides
-// nothing.
+// Package groupevents emits the news in the decisions about a group, each once, and counts fences and failovers. It decides nothing.
 package groupevents
 
 import (
@@ -64,7 +63,7 @@ func Shortened(name string) string {
 	return name
 }
 
-// Told is what was told last, so that each event is emitted on change and nothing twice. Key is that of the group; the zero value of
+// Told is what the events said last, so that each is emitted on change and none twice. Key is the group's; the zero value of
 // everything else is ready to use.
 type Told struct {
 	Key     types.NamespacedName
@@ -77,13 +76,13 @@ type Told struct {
 	planned string
 	// unwritable is why clients could not write to the open active site.
 	unwritable string
-	// rows is what was said last of each site's rows outside InnoDB.
+	// rows is the last reason given for each site's rows outside InnoDB.
 	rows map[string]v1alpha1.Reason
-	// answered is the request of each kind that was answered last, while it still stands on the group that is read.
+	// answered is the last answered request of each kind, while the group that is read still has it.
 	answered map[v1alpha1.RequestKind]string
 }
 
-// First is true the first time that a request is answered. It is seen again for as long as the group is read as it was before.
+// First is true the first time that a request is answered. The loop sees the request again until it reads a newer group.
 func (k *Told) First(kind v1alpha1.RequestKind, request string) bool {
 	if before, known := k.answered[kind]; known && before == request {
 		return false
@@ -95,7 +94,7 @@ func (k *Told) First(kind v1alpha1.RequestKind, request string) bool {
 	return true
 }
 
-// Gone notes that no request of a kind stands: the next one is another, also with the same words.
+// Gone notes that a kind has no request now: the next one is a new one, even with the same words.
 func (k *Told) Gone(kind v1alpha1.RequestKind) { delete(k.answered, kind) }
 
 // Emit emits an event about a site of the group; about the group if the site is empty.
@@ -108,12 +107,12 @@ func To(r *events.Recorder, group *v1alpha1.MysqlFailoverGroup) Emit {
 	}
 }
 
-// Resume notes what an operator before this one has told of a planned failover.
+// Resume notes what an earlier operator has told of a planned failover.
 func (k *Told) Resume(p *failover.Planned) { k.planned = plannedKey(p) }
 
-// SiteObject is what stands for a site in an event: its Service, which is there for as long as the site, while a pod comes and
-// goes. Two events that differ in their notes alone become one, with the note of the first: without it nobody would read of the
-// second of two sites that go silent at once. It is nil for what is no site of the group, as a person may name one in a request.
+// SiteObject is what an event about a site refers to: its Service, which exists as long as the site, while pods come and go.
+// Kubernetes merges two events that differ only in their notes and keeps the first note: without the Service, if two sites go
+// silent at once, the second would not show. It is nil for a name that is no site of the group, as a request may hold one.
 func SiteObject(group *v1alpha1.MysqlFailoverGroup, site string) runtime.Object {
 	listed := slices.ContainsFunc(group.Spec.Sites, func(s v1alpha1.Site) bool { return s.Name == site })
 	left := slices.ContainsFunc(group.Status.Sites, func(s v1alpha1.SiteStatus) bool { return s.Name == site })
@@ -123,7 +122,7 @@ func SiteObject(group *v1alpha1.MysqlFailoverGroup, site string) runtime.Object 
 	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace, Name: v1alpha1.SiteName(group.Name, site)}}
 }
 
-// Tell emits what is news in a decision, and remembers it.
+// Tell emits the news in a decision, and remembers it.
 func (k *Told) Tell(emit Emit, d failover.Decision) {
 	happened := map[failover.Verdict]events.Event{
 		failover.VerdictBootstrap: eventActiveSiteChosen, failover.VerdictFailover: eventFailoverStarted,
@@ -154,14 +153,14 @@ func (k *Told) Tell(emit Emit, d failover.Decision) {
 	}
 	for _, v := range d.Views {
 		if d.Urgent() {
-			break // a site that has no part in the move was hardly waited for
+			break // the poll hardly waited for sites without a part in the move
 		}
 		k.siteEvents(emit, v)
 		k.states[v.Name] = v.State
 	}
 }
 
-// fenceEvents tells of writers that are kept out, also of one that a new operator finds, and of a group without an answer.
+// fenceEvents tells of writers that are kept out, also of one that a new operator finds, and of a group that does not answer.
 func (k *Told) fenceEvents(emit Emit, d failover.Decision) {
 	fenced := func(site, cause string) {
 		fences.WithLabelValues(k.Key.Namespace, k.Key.Name, site, cause).Inc()
@@ -189,8 +188,8 @@ func (k *Told) fenceEvents(emit Emit, d failover.Decision) {
 	k.silent = silent
 }
 
-// writeEvents tell once that clients cannot write to an open active site, and once that they can again. One that is closed meanwhile
-// is told of otherwise.
+// writeEvents tells once that clients cannot write to an open active site, and once that they can again. Other events tell of
+// one that closes meanwhile.
 func (k *Told) writeEvents(emit Emit, d failover.Decision) {
 	before := k.unwritable
 	k.unwritable = ""
@@ -205,7 +204,7 @@ func (k *Told) writeEvents(emit Emit, d failover.Decision) {
 	}
 }
 
-// rowEvents tell once of rows that no clone brings, of whoever has or lacks them.
+// rowEvents tells once which site has, or lacks, rows that no clone brings.
 func (k *Told) rowEvents(emit Emit, d failover.Decision) {
 	if k.rows == nil {
 		k.rows = map[string]v1alpha1.Reason{}
@@ -267,7 +266,7 @@ func (k *Told) siteEvents(emit Emit, v failover.View) {
 	}
 }
 
-// plannedKey tells one step of one planned failover from every other: two in a row may be refused.
+// plannedKey tells each step of each planned failover from every other: two in a row may be refused.
 func plannedKey(p *failover.Planned) string {
 	if p == nil {
 		return ""
@@ -275,7 +274,7 @@ func plannedKey(p *failover.Planned) string {
 	return fmt.Sprintf("%s %s %d", p.Phase, p.To, p.StartedAt.UnixMicro())
 }
 
-// plannedEvents says what came of a planned failover.
+// plannedEvents tells how a planned failover ended.
 func (k *Told) plannedEvents(emit Emit, d failover.Decision) {
 	p := d.Status.Planned
 	before := k.planned

@@ -22,6 +22,6 @@ var failoverDuration = metrics.Histogram(metrics.Group, prometheus.HistogramOpts
 	NativeHistogramMinResetDuration: 0,
 }, "kind")
 
-// fences counts the writers that the operator kept out; what a sidecar fences by itself is in the sidecar's metrics.
+// fences counts the writers that the operator kept out; the sidecars' own metrics count what they fence on their own.
 var fences = metrics.Counter(metrics.Site, "operator_fence_total",
 	"Fences of a site that the operator ordered: of the old active site once it is proven (Planned, Emergency), or of a writer beside the active site (ForeignWriter).", "cause")

@@ -10,7 +10,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// cacheOf is the cache store as the loop of the cache wrote it into status; nil in a group without one.
+// cacheOf returns the cache store as the loop of the cache wrote it into status; nil in a group without one.
 func cacheOf(group *v1alpha1.MysqlFailoverGroup) *wire.CacheStatus {
 	at := group.Status.Cache
 	if c := group.Spec.Cache; c == nil || !c.Enabled || at == nil {

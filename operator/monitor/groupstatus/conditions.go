@@ -27,7 +27,7 @@ func Conditions(d failover.Decision, pause string, now time.Time) []conditions.C
 	return []conditions.Condition{ready, open, degraded, replication, failoverBlocked(d), paused(pause, now), plannedBlocked(d), keptFenced(d)}
 }
 
-// paused says whether a person keeps the operator from acting by itself, and that a pause which is no time is none.
+// paused says whether a person keeps the operator from acting on its own, and that a pause that is no time does not count.
 func paused(pause string, now time.Time) conditions.Condition {
 	c := v1alpha1.ConditionPaused
 	until, err := time.Parse(time.RFC3339, pause)
@@ -44,8 +44,8 @@ func paused(pause string, now time.Time) conditions.Condition {
 		until.UTC().Format(time.RFC3339), v1alpha1.AnnotationPauseUntil))
 }
 
-// plannedBlocked says that the active site is about to go and keeps its role, so that an eviction of its pod is refused for as
-// long as that is so.
+// plannedBlocked says that the active site is about to go and keeps its role: as long as that is true, an eviction of its pod
+// is refused.
 func plannedBlocked(d failover.Decision) conditions.Condition {
 	c := v1alpha1.ConditionPlannedBlocked
 	if d.Stays == nil {
@@ -101,8 +101,8 @@ func available(d failover.Decision) conditions.Condition {
 	return conditions.False(c, v1alpha1.ReasonActiveSiteSilent, d.Status.ActiveSite+" does not accept writes"+nobodyTakesOver(d))
 }
 
-// nobodyTakesOver says why nobody takes the place of an active site that is not open. What to do about it says the decision's own message,
-// in FailoverBlocked.
+// nobodyTakesOver says why no site takes the place of an active site that is not open. The decision's own message, in FailoverBlocked,
+// says what to do about it.
 func nobodyTakesOver(d failover.Decision) string {
 	switch {
 	case d.Blocked():

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package groupstatus is what the monitor writes into the status of a group, and shows of it in GET /status: the durable part there and
-// back, the states of the sites, the conditions, the forecast. It decides nothing and writes nothing; values go in and come out.
+// Package groupstatus builds what the monitor writes into the status of a group and shows in GET /status: the durable part, both ways,
+// the states of the sites, the conditions, the forecast. It decides nothing and writes nothing; values go in and come out.
 package groupstatus
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
 
-// Durable reads what is durable from a status. It fails on a set of a transition that is none.
+// Durable reads what is durable from a status. It fails if a set of a transition is not a GTID set.
 func Durable(s v1alpha1.MysqlFailoverGroupStatus) (failover.Durable, error) {
 	d := failover.Durable{Epoch: s.Epoch, ActiveSite: s.ActiveSite, Records: s.Failovers, Epochs: s.Epochs}
 	for _, site := range s.Sites {

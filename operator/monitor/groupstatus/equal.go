@@ -13,7 +13,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// Says is true if what stands in status is what the loop means. A leader that was deposed may have written last.
+// Says is true if the stored status is what the loop means. A deposed leader may have written last.
 func Says(current, meant v1alpha1.MysqlFailoverGroupStatus) bool {
 	return bytes.Equal(ownPart(current), ownPart(meant))
 }
@@ -42,7 +42,7 @@ func ownPart(s v1alpha1.MysqlFailoverGroupStatus) []byte {
 	return text
 }
 
-// WithoutTimes is a status without the times of its conditions, which say nothing new by themselves.
+// WithoutTimes returns a status without the times of its conditions, which alone are no news.
 func WithoutTimes(s v1alpha1.MysqlFailoverGroupStatus) v1alpha1.MysqlFailoverGroupStatus {
 	out := *s.DeepCopy()
 	for i := range out.Conditions {

@@ -10,8 +10,8 @@ import (
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
 
-// worstLag is the greatest lag of the attached replicas, in steps: the status is written when it says something else,
-// and a lag in full would make that every poll. The exact figure is in GET /status and the metrics.
+// worstLag is the greatest lag of the attached replicas, in steps: the operator writes the status when it changes, and
+// an exact lag would change it with every poll. The exact figure is in GET /status and the metrics.
 func worstLag(s failover.Snapshot, views []failover.View) string {
 	worst, any := 0.0, false
 	for _, v := range views {
@@ -41,7 +41,7 @@ func lagStep(seconds float64) string {
 	return ">10m"
 }
 
-// lagSteps are the steps in which the status tells the lag, from less to more.
+// lagSteps are the steps in which the status tells the lag, in rising order.
 var lagSteps = []string{"", "0s", "<10s", "<1m", "<10m", ">10m"}
 
 // lossSteps are the same for the transactions that would be lost.
@@ -59,8 +59,8 @@ func lossStep(transactions int64) string {
 	return lossSteps[len(lossSteps)-1]
 }
 
-// settledStep is the step that the status shows: more at once, less when it stood for as long as a forecast must, or a lag around
-// the end of a step would write the status with every poll. The zero value is ready to use.
+// settledStep is the step that the status shows. A higher step shows at once, a lower one after the time that a forecast must
+// last, or a lag near the end of a step would write the status with every poll. The zero value is ready to use.
 type settledStep struct {
 	shown string
 	since time.Time
@@ -73,11 +73,11 @@ func (l *settledStep) settle(steps []string, now string, at time.Time) string {
 	return l.shown
 }
 
-// forecastStands is how long another forecast must stand before the status says it. Under load the ranks of two replicas that
-// are equally good change with every poll; GET /status and the metrics say that, the status must not be written for it.
+// forecastStands is how long another forecast must last before the status shows it. Under load two equally good replicas
+// change ranks with every poll; GET /status and the metrics show that, but it must not cause a write of the status.
 const forecastStands = 10 * time.Second
 
-// settledForecast is the forecast that the status shows, and the one that may take its place. The zero value is ready to use.
+// settledForecast is the forecast that the status shows, and the one that may replace it. The zero value is ready to use.
 type settledForecast struct {
 	shown, next *v1alpha1.Forecast
 	since       time.Time
@@ -85,8 +85,8 @@ type settledForecast struct {
 	seen map[v1alpha1.Reason]time.Time
 }
 
-// settle returns the forecast to show. The first one, that there is none, and an obstacle that appears are shown at once: a group
-// must not promise for 10 s more what would not happen.
+// settle returns the forecast to show. The first forecast, the lack of one, and an obstacle that appears show at once: for 10 s
+// more, a group must not promise what would not happen.
 func (f *settledForecast) settle(now *v1alpha1.Forecast, at time.Time) *v1alpha1.Forecast {
 	if now == nil || f.shown == nil || f.appears(now.BlockedBy, at) {
 		f.shown, f.next = now, nil
@@ -105,8 +105,8 @@ func (f *settledForecast) settle(now *v1alpha1.Forecast, at time.Time) *v1alpha1
 	return f.shown
 }
 
-// appears is true for an obstacle that the status does not show. One that was there a moment ago takes turns with another, and
-// waits as everything else does.
+// appears is true for an obstacle that the status does not show. One that was there a moment ago alternates with another, and
+// waits like everything else.
 func (f *settledForecast) appears(obstacle v1alpha1.Reason, at time.Time) bool {
 	if obstacle == "" || obstacle == f.shown.BlockedBy {
 		return false
@@ -124,7 +124,7 @@ func (f *settledForecast) note(now *v1alpha1.Forecast, at time.Time) {
 	}
 }
 
-// alike compares two forecasts that are not the shown one. If they name another site or another obstacle than it does, the
+// alike compares two forecasts that are not the shown one. If they name another site or obstacle than the shown one, their
 // wording does not matter: it may count transactions.
 func (f *settledForecast) alike(a, b v1alpha1.Forecast) bool {
 	same := a.Site == b.Site && a.BlockedBy == b.BlockedBy
@@ -140,7 +140,7 @@ type settledLoss struct {
 	transactions, lag settledStep
 }
 
-// settle puts it to the forecast that is shown. Of another site than that one it says nothing.
+// settle adds it to the shown forecast. It says nothing about another site than that one.
 func (l *settledLoss) settle(shown *v1alpha1.Forecast, now *failover.Forecast, at time.Time) *v1alpha1.Forecast {
 	if shown == nil || shown.Site == "" || now == nil {
 		*l = settledLoss{}
@@ -162,7 +162,7 @@ func (l *settledLoss) settle(shown *v1alpha1.Forecast, now *failover.Forecast, a
 	return &out
 }
 
-// toForecast is the part of a forecast that does not change with every poll; what would be lost is put to it in steps.
+// toForecast returns the part of a forecast that does not change with every poll; the loss is added in steps.
 func toForecast(f *failover.Forecast) *v1alpha1.Forecast {
 	if f == nil {
 		return nil
@@ -170,7 +170,7 @@ func toForecast(f *failover.Forecast) *v1alpha1.Forecast {
 	return &v1alpha1.Forecast{Site: f.Site, Rule: f.Rule, BlockedBy: f.BlockedBy, Message: f.Message}
 }
 
-// Settled remembers what the status shows of figures that change with every poll, which it follows slowly. The zero value is ready to use.
+// Settled remembers what the status shows of figures that change with every poll. The status follows them slowly. The zero value is ready to use.
 type Settled struct {
 	forecast settledForecast
 	lag      settledStep
@@ -181,7 +181,7 @@ type Settled struct {
 func (k *Settled) Put(status *v1alpha1.MysqlFailoverGroupStatus, s failover.Snapshot, d failover.Decision) {
 	status.ReplicationLag = k.lag.settle(lagSteps, worstLag(s, d.Views), s.Now)
 	if shown := k.forecast.shown; shown != nil && shown.Site == status.ActiveSite {
-		k.forecast, k.loss = settledForecast{}, settledLoss{} // the role has moved to it: it says something wrong, and not just something else
+		k.forecast, k.loss = settledForecast{}, settledLoss{} // the role has moved to that site: the shown forecast is wrong now, not just old
 	}
 	status.Forecast = k.loss.settle(k.forecast.settle(toForecast(d.Forecast), s.Now), d.Forecast, s.Now)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
 
-// Of is the part of the status that the monitor owns, as it follows from what is durable and what is seen. The conditions are those that
-// stand: an apply without them would give them up.
+// Of returns the part of the status that the monitor owns, made from what is durable and what was seen. It keeps the present conditions:
+// an apply without them would remove them.
 func Of(group *v1alpha1.MysqlFailoverGroup, durable failover.Durable, all []failover.View) v1alpha1.MysqlFailoverGroupStatus {
 	out := v1alpha1.MysqlFailoverGroupStatus{
 		ActiveSite: durable.ActiveSite, Epoch: durable.Epoch, Transition: toTransition(durable.Transition),
@@ -50,7 +50,7 @@ func Of(group *v1alpha1.MysqlFailoverGroup, durable failover.Durable, all []fail
 	return out
 }
 
-// stable leaves out of the status what changes with every poll.
+// stable leaves out what changes with every poll.
 func stable(v failover.View) string {
 	if v.State == v1alpha1.SiteFenced {
 		return ""
@@ -58,7 +58,7 @@ func stable(v failover.View) string {
 	return attempts.ReplaceAllString(v.Message, "")
 }
 
-// attempts is how MySQL counts in the error of a receiver that cannot reach its source: once a second.
+// attempts matches the counter in MySQL's error of a receiver that cannot reach its source: it grows once a second.
 var attempts = regexp.MustCompile(`This was attempt \d+/\d+, with a delay of \d+ seconds? between attempts\. ?`)
 
 func phase(durable failover.Durable, all []failover.View) v1alpha1.GroupPhase {

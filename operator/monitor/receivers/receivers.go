@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package receivers has the receivers of replicas verify their source, one in a pass of the poll loop, while TLS comes to a group.
+// Package receivers makes the receivers of replicas verify their source, one per pass of the poll loop, while a group changes to TLS.
 package receivers
 
 import (
@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// patience bounds what is done in one pass, for all sites together: the next pass must not wait for servers that hang.
+	// patience bounds the work of one pass, for all sites together: the next pass must not wait for servers that hang.
 	patience = 2 * time.Second
-	// pause is for how long a site that could not verify its source is left alone: each try takes its receiver away for a second.
+	// pause is how long a site that could not verify its source is left alone: each try stops its receiver for a second.
 	pause = 30 * time.Second
 )
 
-// Calm is true for a decision that does no more than say who is active, which every healthy pass does, while the role stays. Only then may
-// a receiver be taken away for a moment.
+// Calm is true for a decision that only states which site is active, as every healthy pass does, while the role stays. Only then may a
+// receiver stop for a moment.
 func Calm(d failover.Decision) bool {
 	acts := slices.ContainsFunc(d.Effects, func(e failover.Effect) bool {
 		_, says := e.(failover.Select)
@@ -36,11 +36,11 @@ type Verifying struct {
 	sites map[string]*receiver
 }
 
-// receiver is what is known of the receiver of one site.
+// receiver is what the loop knows of the receiver of one site.
 type receiver struct {
 	// pod and source are those of the receiver that was seen to verify; another pod may have another volume.
 	pod, source string
-	// next is not before when it may be tried again, tried how often it was.
+	// next is the earliest time of the next try, and tried counts the tries.
 	next  time.Time
 	tried int
 }
@@ -51,13 +51,13 @@ func (v *Verifying) Verified(site, pod, source string) bool {
 	return r != nil && pod != "" && r.pod == pod && r.source == source
 }
 
-// Pass is what one pass of the poll loop stands on.
+// Pass is what one pass of the poll loop builds on.
 type Pass struct {
 	Snapshot failover.Snapshot
 	Decision failover.Decision
 	// Source is how to follow the active site.
 	Source func(ctx context.Context, active string) (mysql.Source, error)
-	// On returns how to do something on the server of a site, in the pod of which the snapshot tells.
+	// On returns how to do something on the server of a site, in the pod that the snapshot shows.
 	On  func(site string) Doer
 	Log *slog.Logger
 }
@@ -65,8 +65,8 @@ type Pass struct {
 // Doer does something on one site.
 type Doer func(context.Context, func(context.Context, *mysql.DB) error) error
 
-// Step has one receiver more verify its source. It is done between two decisions of the poll loop, so that it never starts a receiver that a
-// drain has stopped; and only while nothing is to be done.
+// Step makes one more receiver verify its source. It runs between two decisions of the poll loop, so that it never starts a receiver that a
+// drain has stopped, and only while the loop has nothing else to do.
 func (v *Verifying) Step(ctx context.Context, p Pass) {
 	active := p.Decision.Status.ActiveSite
 	lacking := v.lacking(p.Snapshot, active)
@@ -97,7 +97,7 @@ func (v *Verifying) Step(ctx context.Context, p Pass) {
 	}
 }
 
-// lacking are the sites whose receiver runs and is not known to verify its source. Those that were tried less often come first.
+// lacking returns the sites whose receiver runs and is not known to verify its source. Sites with fewer tries come first.
 func (v *Verifying) lacking(s failover.Snapshot, active string) []failover.Site {
 	if v.sites == nil {
 		v.sites = map[string]*receiver{}

@@ -8,20 +8,20 @@ import (
 	"sync/atomic"
 )
 
-// Pool does short jobs on goroutines that it keeps. It is safe for concurrent use. A poll and a signature need deep stacks: were each done on a
-// goroutine of its own, thousands would grow one every two seconds, or keep it.
+// Pool does short jobs on goroutines that it keeps. It is safe for concurrent use. A poll and a signature need deep stacks: with a goroutine
+// for each job, thousands would grow a stack every two seconds, or keep it.
 type Pool struct {
 	jobs chan func()
 	idle atomic.Int32
 }
 
-// maxIdle is how many goroutines wait for the next job at most: more than have something to do at once while all sites answer.
+// maxIdle is how many goroutines wait for the next job at most: more than are busy at once while all sites answer.
 const maxIdle = 64
 
 // New makes a Pool.
 func New() *Pool { return &Pool{jobs: make(chan func())} }
 
-// start has a job done, by somebody who waits or else by somebody new: no job waits for another one.
+// start gives a job to an idle goroutine or else to a new one: no job waits for another.
 func (p *Pool) start(job func()) {
 	select {
 	case p.jobs <- job:
@@ -30,14 +30,14 @@ func (p *Pool) start(job func()) {
 	}
 }
 
-// Wait has a job done and waits for its end.
+// Wait starts a job and waits for its end.
 func (p *Pool) Wait(job func()) {
 	var done sync.WaitGroup
 	p.Join(&done, job)
 	done.Wait()
 }
 
-// Join has a job done that others wait for.
+// Join starts a job that others wait for.
 func (p *Pool) Join(others *sync.WaitGroup, job func()) {
 	others.Add(1)
 	p.start(func() {

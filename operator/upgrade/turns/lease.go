@@ -18,7 +18,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/upgrade"
 )
 
-// read is the turn that a Lease says: its holder has it since acquireTime, and is done and healthy since renewTime.
+// read returns the turn in a Lease: its holder has it since acquireTime, and is done and healthy since renewTime.
 func read(lease *coordinationv1.Lease) upgrade.Turn {
 	t := upgrade.Turn{
 		Paused: lease.Annotations[v1alpha1.AnnotationUpgradePaused] != "", Stopped: lease.Annotations[v1alpha1.AnnotationUpgradeStopped],
@@ -36,7 +36,7 @@ func read(lease *coordinationv1.Lease) upgrade.Turn {
 	return t
 }
 
-// write puts a turn into a Lease. Whether it is paused is for people to write.
+// write puts a turn into a Lease. Only people write whether it is paused.
 func write(lease *coordinationv1.Lease, t upgrade.Turn) {
 	lease.Spec.HolderIdentity, lease.Spec.AcquireTime, lease.Spec.RenewTime = nil, moment(t.Began), moment(t.Since)
 	if t.Group != "" {
@@ -56,8 +56,8 @@ func moment(t time.Time) *metav1.MicroTime {
 	return &out
 }
 
-// Revision names the program that runs and the settings of its installation. Another program is another revision, whatever its version is
-// called: what it makes of a specification may be another pod.
+// Revision names the running program and the settings of its installation. Another program is another revision, even if its version has
+// the same name: it may make another pod of a specification.
 func Revision(settings any) (string, error) {
 	path, err := os.Executable()
 	if err != nil {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package turns keeps whose turn it is to be given the pods of another version of the operator. The turn is the holder of one Lease, which is
-// changed only from the version that was read: whatever process dies or stands still, two groups never have it. operator/upgrade decides.
+// Package turns keeps which group's turn it is to get the pods of another version of the operator. The turn is the holder of one Lease, which
+// changes only from the version that was read: even if a process dies or stands still, two groups never have it. operator/upgrade decides.
 package turns
 
 import (
@@ -34,18 +34,18 @@ var (
 )
 
 const (
-	// every is how often is looked whose turn it is.
+	// every is how often the Keeper looks whose turn it is.
 	every = 5 * time.Second
 	// lookTimeout bounds one look.
 	lookTimeout = 30 * time.Second
 )
 
-// Options is what a Keeper is made of.
+// Options is what a Keeper needs.
 type Options struct {
 	// Client reads groups from the cache and writes the Lease; Live reads from the API server.
 	Client client.Client
 	Live   client.Reader
-	// Lease is that of the turn.
+	// Lease is the Lease of the turn.
 	Lease    types.NamespacedName
 	Policy   upgrade.Policy
 	Recorder *events.Recorder
@@ -59,7 +59,7 @@ type Keeper struct {
 	Options
 	// Revision names this program and its installation's settings.
 	Revision string
-	// Wake has a group looked at soon.
+	// Wake asks for a look at a group soon.
 	Wake func(types.NamespacedName)
 
 	mu   sync.Mutex
@@ -83,17 +83,17 @@ func (k *Keeper) Start(ctx context.Context) error {
 	}
 }
 
-// NeedLeaderElection implements LeaderElectionRunnable: only who leads gives turns.
+// NeedLeaderElection implements LeaderElectionRunnable: only the leader gives turns.
 func (k *Keeper) NeedLeaderElection() bool { return true }
 
-// Has says whether a group has the turn, as it was persisted.
+// Has says whether a group has the persisted turn.
 func (k *Keeper) Has(group types.NamespacedName) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.turn.Group == group.String()
 }
 
-// Look decides once, and persists what changes before anybody can act on it.
+// Look decides once, and persists a change before anyone can act on it.
 func (k *Keeper) Look(ctx context.Context) error {
 	lease, err := k.lease(ctx)
 	if err != nil {
@@ -171,7 +171,7 @@ func (k *Keeper) lease(ctx context.Context) (*coordinationv1.Lease, error) {
 	return lease, nil
 }
 
-// groups are all groups as the decision sees them. The one that has the turn is read live: what the cache knows of it may be older than its turn.
+// groups returns all groups as the decision sees them. It reads the one that has the turn live: the cache's copy may be older than its turn.
 func (k *Keeper) groups(ctx context.Context, holder string) ([]pace.Group, map[string]*v1alpha1.MysqlFailoverGroup, error) {
 	list := &v1alpha1.MysqlFailoverGroupList{}
 	if err := k.Client.List(ctx, list); err != nil {
@@ -199,7 +199,7 @@ func (k *Keeper) groups(ctx context.Context, holder string) ([]pace.Group, map[s
 	return groups, objects, nil
 }
 
-// tell says what happened, on the group that it happened to.
+// tell emits what happened, on the group that it happened to.
 func (k *Keeper) tell(before, after upgrade.Turn, objects map[string]*v1alpha1.MysqlFailoverGroup) {
 	say := func(group string, e events.Event, note string) {
 		if objects[group] != nil {
