@@ -18,11 +18,11 @@ const holdFile = "chaos.lock"
 // hold takes the lab of a directory for one run, before anything is looked at or taken back there: two runs would take each other's
 // faults for behaviour, and back. It ends with the process, however that ends.
 func hold(dir string, args []string, now time.Time) (release func(), err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // as the lab makes it: kubeconfigs in it are read by others
+	if err := os.MkdirAll(dir, 0o755); err != nil { // as the lab makes it: others read kubeconfigs in it
 		return nil, fmt.Errorf("make lab directory: %w", err)
 	}
 	path := filepath.Join(dir, holdFile)
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the directory of the lab
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open lock: %w", err)
 	}
@@ -48,7 +48,7 @@ func writeAt(f *os.File, text string) error {
 
 // holder is who wrote into the lock last.
 func holder(path string) string {
-	raw, err := os.ReadFile(path) //nolint:gosec // the directory of the lab
+	raw, err := os.ReadFile(path)
 	if who := strings.TrimSpace(string(raw)); err == nil && who != "" {
 		return who
 	}

@@ -58,7 +58,7 @@ func TestALabIsFreeWhenItsRunIsKilled(t *testing.T) {
 		select {}
 	}
 	dir := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestALabIsFreeWhenItsRunIsKilled$") //nolint:gosec // this very program
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestALabIsFreeWhenItsRunIsKilled$") // this very program
 	cmd.Env = append(os.Environ(), envHolds+"="+dir)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
