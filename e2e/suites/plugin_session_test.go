@@ -189,7 +189,7 @@ func TestPluginRefusesWhatCannotBe(t *testing.T) {
 	}
 	t.Run("no operator runs", func(t *testing.T) {
 		withoutOperator(t)
-		plugin(t, "failover", name, "--to", to, "--yes").want(t, 5, nil).says(t, "nobody would carry it out", "kubectl get pods -n "+stage.OperatorNamespace)
+		plugin(t, "failover", name, "--to", to, "--yes").want(t, 5, nil).says(t, "it would not be carried out now", "kubectl get pods -n "+stage.OperatorNamespace)
 	})
 	after, err := g.AwaitReady(t.Context(), comeBack)
 	if err != nil {

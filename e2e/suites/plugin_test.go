@@ -122,7 +122,7 @@ func otherCandidate(t *testing.T, group *v1alpha1.MysqlFailoverGroup) string {
 // afterCooldown waits until nothing that an earlier test left behind would keep a failover from happening.
 func afterCooldown(t *testing.T) {
 	t.Helper()
-	err := stage.Poll(t.Context(), time.Minute, "a failover would happen by itself", func(context.Context) error {
+	err := stage.Poll(t.Context(), time.Minute, "the group to be able to fail over", func(context.Context) error {
 		if a := plugin(t, "explain", name); a.code != 0 {
 			return errors.New(a.out + a.errOut)
 		}
