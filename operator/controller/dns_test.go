@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -144,11 +145,13 @@ func TestClusterWithoutExternalDNS(t *testing.T) {
 					return c.Apply(ctx, o, opts...)
 				},
 			})
+			began := time.Now()
 			for range 5 {
 				w.reconcile()
 			}
-			if asked != 1 {
-				t.Errorf("asked %d times in a row", asked)
+			// The first try again is due after 2 s, which five looks take on a busy machine.
+			if most := 1 + int(time.Since(began)/(2*time.Second)); asked < 1 || asked > most {
+				t.Errorf("asked %d times in %s", asked, time.Since(began))
 			}
 			c := w.condition(v1alpha1.ConditionDNSReady)
 			if c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonExternalDNSMissing || !strings.Contains(c.Message, "--source=crd") {
