@@ -29,7 +29,7 @@ type CampaignOrder struct {
 	Replicas bool
 	// Restart begins with every site, also where a campaign that was stopped has rotated some.
 	Restart bool
-	// To is the site that is to become active; empty for the one that would take over by itself.
+	// To is the site that becomes active; empty for the one that would take over in an emergency.
 	To string
 }
 
