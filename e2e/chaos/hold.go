@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// holdFile is in the directory of the lab. Its name ends as those of the lab's own locks, which stay when the lab is made anew.
+// holdFile is in the directory of the lab. Its name ends as those of the lab's own locks, which stay when the lab is created again.
 const holdFile = "chaos.lock"
 
 // hold takes the lab of a directory for one run, before anything is looked at or taken back there: two runs would take each other's

@@ -444,7 +444,7 @@ func TestRotateWaits(t *testing.T) {
 	}
 }
 
-// TestRotateAfterAFailover: the role moved by itself while the first site was rotated; what the operator does then is shown.
+// TestRotateAfterAFailover: an emergency moves the role while the operator rotates the first site; the plugin shows what the operator does then.
 func TestRotateAfterAFailover(t *testing.T) {
 	r := &rotator{f: sealedGroup(t)}
 	got := rotated(t, r, runOptions{tick: func(n int) {

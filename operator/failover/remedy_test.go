@@ -73,7 +73,7 @@ func TestARefusedMoveComesWithWhatToDo(t *testing.T) {
 	}
 }
 
-// TestAMoveThatEndsComesWithWhatToDo: who asked for it reads in status what to do next. One that the operator began is tried again by itself.
+// TestAMoveThatEndsComesWithWhatToDo: who asked for it reads in status what to do next. The operator tries its own moves again.
 func TestAMoveThatEndsComesWithWhatToDo(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*Snapshot)
