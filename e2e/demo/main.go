@@ -51,8 +51,16 @@ func run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	s.Say("creating group %s in namespace %s (chart charts/mysql-failover-group)", name, namespace)
-	g, err := s.EnsureGroup(ctx, namespace, name, stage.DefaultSpec(name))
+	id, err := identity(ctx, s)
 	if err != nil {
+		return err
+	}
+	g, err := s.EnsureGroup(ctx, namespace, name, specification(id))
+	if err != nil {
+		return err
+	}
+	// Now, because its image can be compiled while the sites come up.
+	if err := startStorage(ctx, s, id); err != nil {
 		return err
 	}
 	if err := show(ctx, g, out); err != nil {
@@ -66,6 +74,9 @@ func run(ctx context.Context, out io.Writer) error {
 func show(ctx context.Context, g *stage.Group, out io.Writer) error {
 	group, err := g.AwaitReady(ctx, bringUp)
 	if err != nil {
+		return err
+	}
+	if _, err := g.ReadMadeAuthorities(ctx); err != nil {
 		return err
 	}
 	from := group.Status.ActiveSite
@@ -117,7 +128,7 @@ func show(ctx context.Context, g *stage.Group, out io.Writer) error {
 	}
 	printTimeline(out, timeline(v, testimony, at))
 	explainLoss(out, v, record.LostTransactions)
-	printNext(out, g)
+	printNext(out, g, v.To, v.From, record.LostTransactions)
 	fmt.Fprintln(out, summary(v, record.LostTransactions))
 	return nil
 }

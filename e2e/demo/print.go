@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
+	"github.com/mysql-mfg/mfg/e2e/demo/tour"
 	"github.com/mysql-mfg/mfg/e2e/writer/journal"
 )
 
@@ -90,16 +91,22 @@ func summary(v stage.Verdict, lost int64) string {
 		v.From, v.To, v.Pause.Length().Seconds(), v.Acked, len(v.Missing), record)
 }
 
-func printNext(out io.Writer, g *stage.Group) {
-	fmt.Fprintf(out, `
-The cluster stays up. To go on:
-  export KUBECONFIG=%s PATH=%s:%s:$PATH
-  kubectl -n %s get mfg                        the group in one line
-  kubectl mfg status %s -n %s              every site, lag, fence and the last failover
-  kubectl -n %s get mfg %s -o yaml         status.failovers has the record of what you just saw
-  bin/lab net cut west hub                       cut a site off and watch what is not done, and why
-  make demo                                      again, the other way round
-  bin/lab down                                   end the cluster and remove all traces
+func printNext(out io.Writer, g *stage.Group, active, former string, lost int64) {
+	fmt.Fprintf(out, "\nThe cluster stays up. To go on:\n\n  export KUBECONFIG=%s PATH=%s:%s:$PATH\n",
+		g.Lab.Kubeconfig(), g.Lab.Tools(), filepath.Join(g.Repo, "bin"))
+	for _, step := range tour.Steps(g.Namespace, g.Name, active, former, lost) {
+		fmt.Fprintf(out, "\n  # %s\n  %s\n", step.What, step.Command)
+	}
+	fmt.Fprint(out, `
+  # watch all of it on a full screen, in another terminal
+  kubectl mfg dashboard -n `+g.Namespace+`
 
-`, g.Lab.Kubeconfig(), g.Lab.Tools(), filepath.Join(g.Repo, "bin"), g.Namespace, g.Name, g.Namespace, g.Namespace, g.Name)
+  # cut a site off, and see what is not done, and why
+  bin/lab net cut `+active+` hub
+
+  # again, the other way round; or end the cluster and remove all traces
+  make demo
+  bin/lab down
+
+`)
 }

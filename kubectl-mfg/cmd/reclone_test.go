@@ -49,6 +49,37 @@ func TestReclone(t *testing.T) {
 	}
 }
 
+// TestRecloneWaitsForTheReplica: a site that holds the data is no candidate before it replicates. The command ends when a planned failover to it can
+// be asked for, and not before; a site that never replicates does not hold it up for good.
+func TestRecloneWaitsForTheReplica(t *testing.T) {
+	for name, tc := range map[string]struct {
+		replicatesAt int
+		want         string
+	}{
+		"Attaches": {10, "madrid: done, it holds the data of paris\n"},
+		"Never":    {1 << 30, "madrid: done, it holds the data of paris; it does not replicate yet: kubectl mfg status orders -n shop\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := loadHealthy(t)
+			looks, replica := 0, false
+			got := run(t, f, runOptions{tick: func(int) {
+				looks++
+				recloneAnswer(f, v1alpha1.RequestDone, v1alpha1.AnswerCompleted, "it holds the data of paris")
+				f.groups[0].Status.Sites[2].State = v1alpha1.SiteCloning
+				if replica = looks >= tc.replicatesAt; replica {
+					f.groups[0].Status.Sites[2].State = v1alpha1.SiteReplica
+				}
+			}}, strings.Fields("reclone orders madrid -n shop --yes")...)
+			if got.code != cli.ExitHealthy || got.out != tc.want {
+				t.Errorf("%+v", got)
+			}
+			if tc.replicatesAt < 1<<30 && !replica {
+				t.Error("it ended before the site replicated")
+			}
+		})
+	}
+}
+
 // TestRecloneAtStake: what the operator will refuse without a word of confirmation is said in the plan, and the way out of its refusal is
 // this command with its flag, not the operator's annotation.
 func TestRecloneAtStake(t *testing.T) {

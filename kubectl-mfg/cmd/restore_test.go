@@ -245,7 +245,11 @@ func TestRestoreApply(t *testing.T) {
 		}
 	}
 	steps := func(all ...func(*v1alpha1.MysqlFailoverGroup)) []func(*v1alpha1.MysqlFailoverGroup) { return all }
-	done := in(v1alpha1.RestoreCompleted, "")
+	loaded := in(v1alpha1.RestoreCompleted, "")
+	done := func(g *v1alpha1.MysqlFailoverGroup) {
+		loaded(g)
+		g.Status.ActiveSite, g.Status.Sites = "paris", []v1alpha1.SiteStatus{{Name: "paris", State: v1alpha1.SitePrimary}}
+	}
 	for name, tc := range map[string]struct {
 		args   string
 		then   []func(*v1alpha1.MysqlFailoverGroup)
@@ -253,7 +257,10 @@ func TestRestoreApply(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"Restored":   {then: steps(in(v1alpha1.RestorePending, ""), in(v1alpha1.RestoreLoading, ""), done), code: cli.ExitHealthy, want: "restored: orders-2 has the data of backup fresh, on paris, after 6m52s"},
+		"Restored": {then: steps(in(v1alpha1.RestorePending, ""), in(v1alpha1.RestoreLoading, ""), done), code: cli.ExitHealthy, want: "restored: orders-2 has the data of backup fresh, on paris, after 6m52s; it accepts writes"},
+		// The next command of a script finds a group that it can use.
+		"Opens":      {then: steps(loaded, loaded, done), code: cli.ExitHealthy, want: "backup fresh is on paris, which opens for writes"},
+		"NeverOpen":  {then: steps(loaded), code: cli.ExitHealthy, want: "it does not accept writes yet, and the other sites are copied from it: kubectl mfg status orders-2 -n shop -w"},
 		"Progress":   {then: steps(in(v1alpha1.RestoreLoading, "table 3 of 9"), done), code: cli.ExitHealthy, want: "backup fresh is loaded into paris: table 3 of 9 37%"},
 		"LooksFor":   {then: steps(in(v1alpha1.RestorePending, ""), done), code: cli.ExitHealthy, want: "the backup is looked for and checked"},
 		"JSON":       {args: "-o json", then: steps(done), code: cli.ExitHealthy, want: `"restoreSeconds": 412`},

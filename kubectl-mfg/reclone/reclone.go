@@ -81,24 +81,48 @@ func (op *Op) plan(view request.Outlook) []screen.Line {
 	}
 }
 
+// attaching is how long a site that holds the data may take to replicate before the command ends without it.
+const attaching = 2 * time.Minute
+
+// followClone waits for the answer, and then for what the plan has promised: a site with a new copy is a candidate only once it replicates.
 func (op *Op) followClone(ctx context.Context, env cli.Environment, c request.Cluster, value string, rep *request.Report) error {
 	began, said := env.Now(), ""
+	var answer *v1alpha1.LastRequest
+	var answered time.Time
 	g, err := op.Follow(ctx, env, c, func(g *v1alpha1.MysqlFailoverGroup) bool {
 		if words := cloneWords(g, op.Site); words != said {
 			said = words
 			fmt.Fprintf(env.ErrOut, "%6.1fs  %s\n", env.Now().Sub(began).Seconds(), words)
 		}
-		return !op.Stands(g, v1alpha1.RequestRecloneSite, value)
+		if answered.IsZero() {
+			if op.Stands(g, v1alpha1.RequestRecloneSite, value) {
+				return false
+			}
+			answer, answered = op.Answer(g, v1alpha1.RequestRecloneSite), env.Now()
+		}
+		return answer == nil || answer.Outcome != v1alpha1.RequestDone || replicates(g, op.Site) || env.Now().Sub(answered) >= attaching
 	})
 	if err != nil {
 		return err
 	}
-	if rep.Take(op.Answer(g, v1alpha1.RequestRecloneSite)) {
-		rep.Message = op.Site + ": done, " + rep.Message
+	if !rep.Take(answer) {
+		op.refusal(rep)
 		return nil
 	}
-	op.refusal(rep)
+	rep.Message = op.Site + ": done, " + rep.Message
+	if !replicates(g, op.Site) {
+		rep.Message += "; it does not replicate yet: kubectl mfg status " + op.Group + " -n " + op.Namespace
+	}
 	return nil
+}
+
+func replicates(g *v1alpha1.MysqlFailoverGroup, site string) bool {
+	for _, s := range g.Status.Sites {
+		if s.Name == site {
+			return s.State == v1alpha1.SiteReplica || s.State == v1alpha1.SitePrimary // the role may have moved there meanwhile
+		}
+	}
+	return true // the site is gone from the group: there is nothing to wait for
 }
 
 // cloneWords says how far the copy is.

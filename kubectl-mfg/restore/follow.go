@@ -25,6 +25,8 @@ const (
 	untaken = 30 * time.Second
 	// patience is how long a failed restore is watched: the operator tries again, and the cause may pass.
 	patience = time.Minute
+	// opening is how long a restored group may take to accept writes before the command ends without it.
+	opening = 2 * time.Minute
 )
 
 // apply makes the group, and follows it.
@@ -46,26 +48,30 @@ func (op *Op) apply(ctx context.Context, env cli.Environment, c Cluster, g *v1al
 	}
 	at := done.Status.Restore
 	if at.Phase == v1alpha1.RestoreFailed {
-		return cli.ExitError, op.failed(at)
+		return cli.ExitError, op.failure(at)
 	}
 	took := env.Now().Sub(began)
 	if at.StartedAt != nil && at.FinishedAt != nil {
 		took = at.FinishedAt.Sub(at.StartedAt.Time)
 	}
 	op.rep.Backup, op.rep.RestoreSeconds = cmp.Or(at.Backup, op.rep.Backup), int64(took.Seconds())
-	return op.finish(env, cli.OutcomeDone, fmt.Sprintf("restored: %s has the data of backup %s, on %s, after %s; it opens, and the other sites are copied from it: %s",
-		op.Group, cmp.Or(op.rep.Backup, "(unnamed)"), cli.OrDash(at.Site), duration.HumanDuration(took), op.look()))
+	now := "it accepts writes"
+	if !open(done) {
+		now = "it does not accept writes yet"
+	}
+	return op.finish(env, cli.OutcomeDone, fmt.Sprintf("restored: %s has the data of backup %s, on %s, after %s; %s, and the other sites are copied from it: %s",
+		op.Group, cmp.Or(op.rep.Backup, "(unnamed)"), cli.OrDash(at.Site), duration.HumanDuration(took), now, op.look()))
 }
 
 func (op *Op) look() string {
 	return fmt.Sprintf("kubectl mfg status %s -n %s -w", op.Group, op.Namespace)
 }
 
-// follow reads the group again and again until its restore is over.
+// follow reads the group again and again until its restore is over and it accepts writes.
 func (op *Op) follow(ctx context.Context, env cli.Environment, c Cluster, made *v1alpha1.MysqlFailoverGroup) (*v1alpha1.MysqlFailoverGroup, error) {
 	tell := progress.New(env, op.Output)
 	defer tell.End()
-	began, failing := env.Now(), time.Time{}
+	began, failing, restored := env.Now(), time.Time{}, time.Time{}
 	end := began.Add(op.Timeout)
 	for {
 		g, err := c.Group(ctx, op.Namespace, op.Group)
@@ -77,8 +83,8 @@ func (op *Op) follow(ctx context.Context, env cli.Environment, c Cluster, made *
 		case apierrors.IsForbidden(err):
 			return nil, err
 		case err == nil:
-			failing = failingSince(g, failing, env.Now())
-			if over(g) || !failing.IsZero() && env.Now().Sub(failing) >= patience {
+			failing, restored = since(failed(g), failing, env.Now()), since(over(g), restored, env.Now())
+			if over(g) && open(g) || lasted(restored, env.Now(), opening) || lasted(failing, env.Now(), patience) {
 				return g, nil
 			}
 			tell.Tell(op.howFar(ctx, c, g, env.Now().Sub(began)))
@@ -100,15 +106,33 @@ func over(g *v1alpha1.MysqlFailoverGroup) bool {
 	return g.Status.Restore != nil && g.Status.Restore.Phase == v1alpha1.RestoreCompleted
 }
 
-// failingSince returns since when every look found the restore failed; zero while it is not.
-func failingSince(g *v1alpha1.MysqlFailoverGroup, before, now time.Time) time.Time {
+func failed(g *v1alpha1.MysqlFailoverGroup) bool {
+	return g.Status.Restore != nil && g.Status.Restore.Phase == v1alpha1.RestoreFailed
+}
+
+// open is true once the active site accepts writes: the next command can use the group.
+func open(g *v1alpha1.MysqlFailoverGroup) bool {
+	for _, s := range g.Status.Sites {
+		if s.Name == g.Status.ActiveSite && s.State == v1alpha1.SitePrimary {
+			return true
+		}
+	}
+	return false
+}
+
+// since returns since when every look found it so; zero while it is not.
+func since(so bool, before, now time.Time) time.Time {
 	switch {
-	case g.Status.Restore == nil || g.Status.Restore.Phase != v1alpha1.RestoreFailed:
+	case !so:
 		return time.Time{}
 	case before.IsZero():
 		return now
 	}
 	return before
+}
+
+func lasted(since, now time.Time, d time.Duration) bool {
+	return !since.IsZero() && now.Sub(since) >= d
 }
 
 // howFar adds what the pod says, which status does not: the operator may not read logs.
@@ -140,6 +164,9 @@ func words(g *v1alpha1.MysqlFailoverGroup, since time.Duration) (string, int32) 
 		}
 		return "asked the operator", -1
 	}
+	if over(g) {
+		return "backup " + cmp.Or(r.Backup, "(unnamed)") + " is on " + cli.OrDash(r.Site) + ", which opens for writes", -1
+	}
 	text := "the backup is looked for and checked"
 	percent := int32(-1)
 	switch r.Phase { //nolint:exhaustive // the others are over, or looked for
@@ -157,8 +184,8 @@ func words(g *v1alpha1.MysqlFailoverGroup, since time.Duration) (string, int32) 
 	return text, percent
 }
 
-// failed returns the reason with the way out. Nothing has opened, and the operator keeps trying.
-func (op *Op) failed(at *v1alpha1.RestoreStatus) error {
+// failure returns the reason with the way out. Nothing has opened, and the operator keeps trying.
+func (op *Op) failure(at *v1alpha1.RestoreStatus) error {
 	return &cli.Error{Code: cli.ExitRefused, Reason: at.Reason, Err: fmt.Errorf(`the restore failed (%s): %s; nothing was opened
   once that is put right the operator goes on by itself; see how far it is: %s
   see what was said: kubectl mfg events %s -n %s --warnings

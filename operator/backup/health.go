@@ -66,6 +66,9 @@ func (h Health) Ready(now time.Time) State {
 		}
 	}
 	if newest.IsZero() {
+		if !h.HasSchedule {
+			return State{Reason: v1alpha1.ReasonNoBackupYet, Message: "there is no backup yet, and the profile has no schedule: make one"}
+		}
 		return State{Reason: v1alpha1.ReasonNoBackupYet, Message: "there is no backup yet: wait for the schedule, or make one"}
 	}
 	return State{OK: true, Reason: v1alpha1.ReasonAsExpected}

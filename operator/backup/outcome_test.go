@@ -3,6 +3,7 @@
 package backup
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -59,6 +60,9 @@ func TestHealth(t *testing.T) {
 		if got := tc.h.Ready(now); got.Reason != tc.want || got.OK != (tc.want == v1alpha1.ReasonAsExpected) {
 			t.Errorf("%s: %+v, want %s", name, got, tc.want)
 		}
+	}
+	if got := (Health{}).Ready(now); strings.Contains(got.Message, "wait") {
+		t.Errorf("nothing comes without a schedule, and it says %q", got.Message)
 	}
 	tried := []Artifact{{Name: "b", FinishedAt: now.Add(-time.Hour), Tried: true, Verified: true}}
 	untried := append([]Artifact{{Name: "n1", FinishedAt: now}, {Name: "n2", FinishedAt: now}, {Name: "n3", FinishedAt: now}}, tried...)

@@ -30,6 +30,7 @@ func TestWhatAPreflightRefuses(t *testing.T) {
 		"b does not apply":           {func(s *Snapshot) { s.Sites[1].MySQL.SQLRunning = false }, v1alpha1.ReasonNotReplicating},
 		"c accepts writes":           {func(s *Snapshot) { s.Sites[2].MySQL.SuperReadOnly, s.Sites[2].MySQL.ReadOnly = false, false }, v1alpha1.ReasonForeignWriter},
 		"c is being cloned":          {func(s *Snapshot) { s.Sites[2].Busy = WorkClone }, v1alpha1.ReasonCloneInProgress},
+		"b is being cloned":          {func(s *Snapshot) { s.Sites[1].Busy = WorkClone }, v1alpha1.ReasonCloneInProgress},
 		"c is, and a is about to go": {func(s *Snapshot) { s.Sites[2].Busy, s.Sites[0].Leaving = WorkClone, "drained" }, ""},
 		"a is about to go":           {func(s *Snapshot) { s.Sites[0].Leaving = "drained" }, ""},
 	} {

@@ -49,6 +49,7 @@ func TestARefusedMoveComesWithWhatToDo(t *testing.T) {
 		"c accepts writes": {func(s *Snapshot) { s.Sites[2].MySQL.SuperReadOnly, s.Sites[2].MySQL.ReadOnly = false, false }, "b", v1alpha1.ReasonForeignWriter,
 			[]string{"kubectl mfg explain orders -n shop"}},
 		"c is being cloned": {func(s *Snapshot) { s.Sites[2].Busy = WorkClone }, "b", v1alpha1.ReasonCloneInProgress, []string{"kubectl mfg status orders -n shop -w", again}},
+		"b is being cloned": {func(s *Snapshot) { s.Sites[1].Busy = WorkClone }, "b", v1alpha1.ReasonCloneInProgress, []string{"kubectl mfg status orders -n shop -w", again}},
 		"nothing":           {func(*Snapshot) {}, "b", "", nil},
 	} {
 		s := orders()

@@ -53,7 +53,7 @@ var guards = []guard{
 	{name: GuardDROnly, ask: IsDROnly, order: IsDROnly},
 	{name: GuardNotProvisioned, ask: lineage.IsNotProvisioned, order: isOutside},
 	{name: GuardHalfCloned, ask: isHalfCloned, order: isHalfCloned},
-	{name: GuardBusy, ask: IsBusy, order: IsBusy},
+	{name: GuardBusy, ask: IsBusy, order: IsBusy, remedy: remedy.WaitForWork},
 	{name: GuardSilent, ask: isSilent, order: isSilent},
 	{name: GuardNotFenced, ask: isNotFenced},
 	{name: GuardDiverged, ask: IsDiverged},

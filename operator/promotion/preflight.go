@@ -42,9 +42,7 @@ var preflights = []struct {
 	{"SourceAnswers", fromSilent, move.everyRule},
 	{"TargetReplicates", toDetached, move.theTarget},
 	{"OneWriter", besideWriter, move.everyRule},
-	{"NoWorkUnderWay", besideWork, func(v move) []facts.Remedy {
-		return remedy.WaitAndAsk(v.s.Group, "see how far the work on its data is", v.to)
-	}},
+	{"NoWorkUnderWay", besideWork, func(v move) []facts.Remedy { return remedy.WaitForWork(v.s.Group, v.to) }},
 }
 
 func (v move) theTarget() []facts.Remedy { return remedy.TheSite(v.s.Group, v.to) }
@@ -94,6 +92,9 @@ func toUnfit(v move) (facts.Reason, string) {
 	}
 	if refused.By == GuardKeptFenced { // only a person ends it, so nothing waits for its end
 		return v1alpha1.ReasonKeptFenced, fmt.Sprintf("%s: %s", v.to, refused.Why)
+	}
+	if refused.By == GuardBusy { // nothing is wrong with it, and there is nothing to do but wait
+		return v1alpha1.ReasonCloneInProgress, fmt.Sprintf("%s %s; ask again when it is done", v.to, refused.Why)
 	}
 	return v1alpha1.ReasonNotFit, fmt.Sprintf("%s: %s", v.to, refused.Why)
 }

@@ -64,6 +64,11 @@ func WaitAndAsk(g facts.Group, text, to string) []facts.Remedy {
 	return []facts.Remedy{New(text, g.Command("status", "", "-w")), New("then", MoveTo(g, to))}
 }
 
+// WaitForWork is for a move to a site while long work is done to its data, or with that of the active site.
+func WaitForWork(g facts.Group, site string) []facts.Remedy {
+	return WaitAndAsk(g, "see how far the work on its data is", site)
+}
+
 // CatchUp is what to do about a replica that is too far behind for a planned failover.
 func CatchUp(g facts.Group, to string) []facts.Remedy {
 	return append([]facts.Remedy{

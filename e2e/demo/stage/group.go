@@ -307,7 +307,7 @@ func (g *Group) Reusable(ctx context.Context) error {
 	if group.Annotations[annotationImages] != sum {
 		return errors.New("its sidecars are of another build")
 	}
-	if group.Spec.TLS != nil && !g.certifies(ctx, group.Spec.TLS.SecretName) {
+	if group.Spec.TLS != nil && !group.Spec.TLS.Made() && !g.certifies(ctx, group.Spec.TLS.SecretName) {
 		return errors.New("its certificate does not name its cache")
 	}
 	return g.settled(ctx)

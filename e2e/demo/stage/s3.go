@@ -170,9 +170,12 @@ func (s *S3) pod() corev1.PodSpec {
 }
 
 // Storage is the server as a profile or a restore names it, with a prefix of keys.
-func (s *S3) Storage(prefix string) v1alpha1.BackupStorage {
+func (s *S3) Storage(prefix string) v1alpha1.BackupStorage { return S3Storage(s.options.Name, prefix) }
+
+// S3Storage is the server of that name, which need not run yet.
+func S3Storage(name, prefix string) v1alpha1.BackupStorage {
 	return v1alpha1.BackupStorage{S3: &v1alpha1.S3Storage{
-		Bucket: S3Bucket, Prefix: prefix, Region: "us-east-1", Endpoint: fmt.Sprintf("https://%s.%s.svc:%d", s.options.Name, S3Namespace, s3Port),
+		Bucket: S3Bucket, Prefix: prefix, Region: "us-east-1", Endpoint: fmt.Sprintf("https://%s.%s.svc:%d", name, S3Namespace, s3Port),
 		SecretName: S3Credentials, CASecretName: S3CA,
 	}}
 }
