@@ -147,7 +147,7 @@ type CampaignStatus struct {
 	//
 	// +optional
 	StepID string `json:"stepID,omitempty"`
-	// since is when the step began.
+	// since is when the step began. While a planned failover that was refused is asked for again and again, it is when that wait began.
 	//
 	// +optional
 	Since *metav1.MicroTime `json:"since,omitempty"`
@@ -159,7 +159,8 @@ type CampaignStatus struct {
 	//
 	// +optional
 	RetryAt *metav1.MicroTime `json:"retryAt,omitempty"`
-	// reason is why it waits, or the reason of the outcome, one CamelCase word.
+	// reason is why it waits, or the reason of the outcome, one CamelCase word. It stays while the planned failover that was refused is asked
+	// for again.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
@@ -205,6 +206,11 @@ type CampaignSite struct {
 
 // UnderWay is true while a campaign has no outcome.
 func (c *CampaignStatus) UnderWay() bool { return c != nil && c.Outcome == "" }
+
+// Waits is true while it waits for something, also in the moment in which it asks again for a planned failover that was refused.
+func (c *CampaignStatus) Waits() bool {
+	return c.UnderWay() && (c.Step == CampaignWaiting || c.Step == CampaignMoving && c.Reason != "")
+}
 
 // campaignLasts is for how long a campaign that was stopped is gone on with: a day later new keys are meant, and not those of then.
 const campaignLasts = 24 * time.Hour

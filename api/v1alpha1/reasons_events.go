@@ -145,7 +145,8 @@ const (
 	ReasonKeyringRotationRefused Reason = "KeyringRotationRefused"
 	// ReasonKeyringCampaignBegan: the rotation of all sites was asked for, and begins.
 	ReasonKeyringCampaignBegan Reason = "KeyringCampaignBegan"
-	// ReasonKeyringCampaignWaits: the rotation of all sites waits for something, for longer than a minute.
+	// ReasonKeyringCampaignWaits: the rotation of all sites waits for something, for longer than a minute; or one of its steps takes longer
+	// than half an hour.
 	ReasonKeyringCampaignWaits Reason = "KeyringCampaignWaits"
 	// ReasonKeyringCampaignDone: all sites that were asked for have new master keys.
 	ReasonKeyringCampaignDone Reason = "KeyringCampaignDone"

@@ -74,10 +74,16 @@ func diverged(t *testing.T, g *stage.Group, site string) v1alpha1.SiteStatus {
 
 func checkEvent(t *testing.T, g *stage.Group, reason, part string) {
 	t.Helper()
+	checkEventSince(t, g, time.Time{}, reason, part)
+}
+
+// checkEventSince takes no event for one of a test that is older than what the test did: the group has those of tests before it.
+func checkEventSince(t *testing.T, g *stage.Group, since time.Time, reason, part string) {
+	t.Helper()
 	var lines []string
 	// What an event tells of is persisted before it is sent.
 	err := stage.Poll(t.Context(), 10*time.Second, "event "+reason, func(ctx context.Context) (err error) {
-		lines, err = g.Events(ctx)
+		lines, err = g.EventsSince(ctx, since)
 		if err == nil && !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, " "+reason+": ") && strings.Contains(line, part) }) {
 			err = errors.New("there is none")
 		}

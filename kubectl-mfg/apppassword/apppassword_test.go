@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,8 +41,11 @@ type fakeWorld struct {
 	kube    *fake.Clientset
 	group   *v1alpha1.MysqlFailoverGroup
 	servers map[string]*stored
-	// lags keeps rome from replicating; refusesReused is a server that remembers passwords.
+	// lags keeps rome from replicating; refusesReused is a server that remembers passwords, all that it had.
 	lags, refusesReused, closed bool
+	had                         []string
+	// stores says how the server stores the primary password; nil is as MySQL does.
+	stores func(own string) string
 	// failAt is the change, counted from 1, after which the connection is lost: it was made, and no answer comes.
 	failAt, changes int
 	// lines are the command lines of all that ran.
@@ -66,6 +70,7 @@ func newWorld(t *testing.T) *fakeWorld {
 			Spec:       v1alpha1.MysqlFailoverGroupSpec{Sites: []v1alpha1.Site{{Name: "paris"}, {Name: "rome"}}, Application: &v1alpha1.ApplicationSpec{Database: "shop", User: "app"}},
 			Status:     v1alpha1.MysqlFailoverGroupStatus{ActiveSite: "paris", Application: &v1alpha1.ApplicationStatus{}},
 		},
+		had: []string{"one"},
 		kube: fake.NewClientset(pod("paris"), pod("rome"),
 			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "mysql-orders-root"}, Data: map[string][]byte{"password": []byte("root's")}},
 			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "mysql-orders-app"}, Data: map[string][]byte{
@@ -167,6 +172,14 @@ func (w *fakeWorld) Exec(_ context.Context, e pods.Execution) error {
 		switch {
 		case strings.HasPrefix(statement, "SELECT COUNT(*)"):
 			fmt.Fprintf(e.Out, "%d\t%d\t%d\t7\n", number(at.own != ""), number(at.older != ""), number(w.closed))
+		case strings.HasPrefix(statement, "SELECT plugin, HEX"):
+			const salt = "a salt of\x01 20 bytes,"
+			if w.stores == nil {
+				w.stores = func(own string) string {
+					return fmt.Sprintf("caching_sha2_password\t%X", "$A$005$"+salt+shaCrypt(own, salt, 5000))
+				}
+			}
+			fmt.Fprintln(e.Out, w.stores(at.own))
 		case strings.HasPrefix(statement, "SET SESSION sql_mode"):
 		case strings.HasPrefix(statement, "DO CAST"):
 			if at.older != "" || at.own == "" {
@@ -182,9 +195,10 @@ func (w *fakeWorld) Exec(_ context.Context, e pods.Execution) error {
 			if m == nil {
 				return fails(1064)
 			}
-			if w.refusesReused && m[1] == at.own {
+			if w.refusesReused && slices.Contains(w.had, m[1]) {
 				return fails(numberReused)
 			}
+			w.had = append(w.had, m[1])
 			if m[2] != "" {
 				at.older = at.own
 			}
@@ -342,6 +356,14 @@ func TestRetireLeavesWhatTheSecretHas(t *testing.T) {
 	}{
 		"PutBack":  {func(t *testing.T, w *fakeWorld) { w.put(t, "password", "one") }, "one", ""},
 		"Remember": {func(_ *testing.T, w *fakeWorld) { w.refusesReused = true }, "two", ""},
+		// To discard the older one would lock out every application: the server does not make it the primary one again.
+		"PutBackAndRemember": {func(t *testing.T, w *fakeWorld) { w.refusesReused = true; w.put(t, "password", "one") }, "two", "ALTER USER 'app'@'%' PASSWORD HISTORY 0"},
+		"RememberOtherPlugin": {func(_ *testing.T, w *fakeWorld) {
+			w.refusesReused, w.stores = true, func(string) string { return "authentication_ldap_simple\t" }
+		}, "two", "does not store the password"},
+		"RememberOtherHash": {func(_ *testing.T, w *fakeWorld) {
+			w.refusesReused, w.stores = true, func(string) string { return "caching_sha2_password\t2441" }
+		}, "two", "is not understood"},
 		"OtherOne": {func(t *testing.T, w *fakeWorld) { w.put(t, "password", "another") }, "two", "does not let the account in"},
 		"Closed":   {func(_ *testing.T, w *fakeWorld) { w.closed = true }, "two", "takes no changes"},
 	} {
@@ -355,8 +377,12 @@ func TestRetireLeavesWhatTheSecretHas(t *testing.T) {
 			if tc.says == "" && err != nil || tc.says != "" && (err == nil || !strings.Contains(err.Error(), tc.says)) {
 				t.Errorf("%v", err)
 			}
-			if at := w.servers["paris"]; at.own != tc.own || (at.older == "") != (tc.says == "") {
+			at := w.servers["paris"]
+			if at.own != tc.own || (at.older == "") != (tc.says == "") {
 				t.Errorf("paris has %+v", *at)
+			}
+			if published := w.secret(t)["password"]; !at.takes(published) && published != "another" {
+				t.Errorf("applications are locked out: paris has %+v, the Secret %q", *at, published)
 			}
 		})
 	}

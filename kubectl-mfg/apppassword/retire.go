@@ -64,12 +64,16 @@ func (op *Retire) seen(ctx context.Context, c mysqlclient.Cluster) (*world, seen
 	return w, s, a, err
 }
 
-// discard leaves the account only the Secret's password. First it makes that the primary one: a Secret that was reset to an earlier state has the
-// older of the two. A server that remembers passwords refuses an earlier one; then it is already the primary one, or the check afterwards reports
-// that the account no longer gets in.
+// discard leaves the account only the Secret's password. First it makes that the primary one: a Secret that was put back to an earlier state has
+// the older of the two. A server with password_history refuses each password that it remembers, the primary one and the older one alike. Of
+// the two only the primary one may then be kept: to discard the older one, if that is the Secret's, would lock out every application.
 func (w *world) discard(ctx context.Context) error {
 	own := ownStatements(w.user(), w.password())
-	if _, err := w.active.run(ctx, root, w.rootPassword, own...); err != nil && number(err) != numberReused {
+	_, err := w.active.run(ctx, root, w.rootPassword, own...)
+	if number(err) == numberReused {
+		err = w.needsPrimary(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	if _, err := w.active.run(ctx, root, w.rootPassword, discardStatement(w.user())); err != nil {
@@ -79,6 +83,21 @@ func (w *world) discard(ctx context.Context) error {
 	if err != nil || yes {
 		return err
 	}
-	return fmt.Errorf("the active site does not let %s in with the password in Secret %s any more, because it refuses passwords that it had before\n  give it another one: ALTER USER %s@'%%' IDENTIFIED BY ..., and write that into the Secret: kubectl mfg mysql %s -n %s",
+	return fmt.Errorf("the active site does not let %s in with the password in Secret %s any more\n  give it another one: ALTER USER %s@'%%' IDENTIFIED BY ..., and write that into the Secret: kubectl mfg mysql %s -n %s",
 		w.user(), w.secret.Name, quote(w.user()), w.op.Group, w.op.Namespace)
+}
+
+// needsPrimary refuses unless the Secret's password is the account's primary one.
+func (w *world) needsPrimary(ctx context.Context) error {
+	is, err := w.active.primary(ctx, w.rootPassword, w.user(), w.password())
+	if err != nil || is {
+		return err
+	}
+	account := quote(w.user()) + "@'%'"
+	return cli.Refused("refused: Secret %[1]s has the older password of %[2]s, and the active site does not take a password back that it had before (password_history): to end the other one would end this one\n"+
+		"  write the newer one into the Secret, if you know it, and call this again\n"+
+		"  or let the account go back to it, as root: kubectl mfg mysql %[3]s -n %[4]s\n"+
+		"    before: ALTER USER %[5]s PASSWORD HISTORY 0 PASSWORD REUSE INTERVAL 0\n"+
+		"    after:  ALTER USER %[5]s PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT",
+		w.secret.Name, w.user(), w.op.Group, w.op.Namespace, account)
 }

@@ -7,6 +7,7 @@ package apppassword
 import (
 	"database/sql"
 	"database/sql/driver"
+	"encoding/hex"
 	"errors"
 	"testing"
 
@@ -85,5 +86,38 @@ func TestTheStatementsOnARealServer(t *testing.T) {
 	}
 	if err := run(introduceStatements("app", "four")); !errors.As(err, &refused) || refused.Number != numberNotFree {
 		t.Errorf("while another one is at it: %v", err)
+	}
+}
+
+// TestRetireUnderPasswordHistoryOnARealServer: a server that remembers passwords refuses the older one of two and the primary one alike, and its
+// hash tells which is which. Once the account is let go back, the older one may be kept.
+func TestRetireUnderPasswordHistoryOnARealServer(t *testing.T) {
+	s := mysqltest.Start(t, mysqltest.Options{})
+	s.Exec(t, "SET GLOBAL super_read_only = OFF", "SET GLOBAL read_only = OFF", "SET GLOBAL password_history = 3", "CREATE USER 'app'@'%' IDENTIFIED BY 'one'",
+		"ALTER USER 'app'@'%' IDENTIFIED BY 'two' RETAIN CURRENT PASSWORD")
+	takes := func(password string) bool { return s.Client(t, "app", password).PingContext(t.Context()) == nil }
+	own := ownStatements("app", "one")[1]
+	for _, statement := range []string{own, ownStatements("app", "two")[1]} {
+		var refused *mysql.MySQLError
+		if _, err := s.Root(t).ExecContext(t.Context(), statement); !errors.As(err, &refused) || refused.Number != numberReused {
+			t.Errorf("a password that the server remembers: %v", err)
+		}
+	}
+	var plugin, stored string
+	if err := s.Root(t).QueryRowContext(t.Context(), primaryStatement("app")).Scan(&plugin, &stored); err != nil || plugin != pluginHashed {
+		t.Fatal(plugin, err)
+	}
+	raw, err := hex.DecodeString(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for password, want := range map[string]bool{"one": false, "two": true, "three": false} {
+		if is, understood := isHashOf(string(raw), password); is != want || !understood {
+			t.Errorf("%s is the primary one: %t, understood: %t", password, is, understood)
+		}
+	}
+	s.Exec(t, "ALTER USER 'app'@'%' PASSWORD HISTORY 0 PASSWORD REUSE INTERVAL 0", own, discardStatement("app"), "ALTER USER 'app'@'%' PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT")
+	if !takes("one") || takes("two") {
+		t.Errorf("after it one is taken: %t, two: %t", takes("one"), takes("two"))
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/rotate"
 )
 
@@ -114,6 +115,43 @@ func TestStatusShowsACampaign(t *testing.T) {
 	}
 	if got := run(t, f, runOptions{}, "status", "orders", "-n", "shop", "-o", "json"); !strings.Contains(got.out, `"campaign": {`) || !strings.Contains(got.out, `"step": "Waiting"`) {
 		t.Error(got.out)
+	}
+	if c.Outcome = v1alpha1.CampaignDone; strings.Contains(told(), "Rotation") {
+		t.Error("it is shown after its end")
+	}
+}
+
+// TestExplainShowsACampaign: at which site it is, for what it waits, since when, and what to do; with the operator's answer and without.
+func TestExplainShowsACampaign(t *testing.T) {
+	f := sealedGroup(t)
+	since := metav1.NewMicroTime(noon.Add(-3 * time.Hour))
+	c := &v1alpha1.CampaignStatus{Request: "r", Order: "*", Step: v1alpha1.CampaignWaiting, Site: "madrid", Reason: "SiteNotFollowing", Message: "madrid does not replicate",
+		Since: &since, Sites: []v1alpha1.CampaignSite{{Name: "paris", FromVersion: 3}, {Name: "madrid", FromVersion: 2}}}
+	told := func() string {
+		return strings.Join(strings.Fields(run(t, f, runOptions{}, "explain", "orders", "-n", "shop").out), " ")
+	}
+	if got := told(); strings.Contains(got, "Rotation") {
+		t.Error("it is shown although there is none: " + got)
+	}
+	f.groups[0].Status.EncryptionAtRest.Campaign = c
+	for _, explains := range []bool{false, true} {
+		if explains {
+			f.explanation = inspected(t).explanation
+		}
+		got := told()
+		for _, want := range []string{
+			"Rotation of all sites, which keeps no failover from happening: waits (SiteNotFollowing): madrid does not replicate; left: paris, madrid; since 3h",
+			"kubectl mfg status orders -n shop", "kubectl mfg rotate orders -n shop --stop",
+		} {
+			if !strings.Contains(got, want) {
+				t.Errorf("the operator explains: %v: %q is missing: %s", explains, want, got)
+			}
+		}
+	}
+	var typed report.Explained
+	if err := json.Unmarshal([]byte(run(t, f, runOptions{}, "explain", "orders", "-n", "shop", "-o", "json").out), &typed); err != nil || typed.Campaign == nil ||
+		typed.Campaign.Site != "madrid" || !typed.Campaign.Since.Equal(since.Time) || typed.Campaign.Reason != "SiteNotFollowing" || len(typed.CampaignHints) != 2 {
+		t.Errorf("%v: %+v", err, typed.Campaign)
 	}
 	if c.Outcome = v1alpha1.CampaignDone; strings.Contains(told(), "Rotation") {
 		t.Error("it is shown after its end")

@@ -192,11 +192,11 @@ func TestFindings(t *testing.T) {
 				b.Subjects = append(b.Subjects, rbacv1.Subject{Kind: "Group", Name: "system:serviceaccounts:shop"})
 			})
 			return o
-		}, "who reads secrets", Fail, "anybody in system:serviceaccounts"},
+		}, "who reads secrets", Fail, "every service account of namespace shop (group system:serviceaccounts:shop) can read Secrets"},
 		"EverybodyByName": {func(_ *World, o []runtime.Object) []runtime.Object {
 			change(o, "named", func(r *rbacv1.ClusterRole) { r.Rules[0].ResourceNames = []string{"mysql-orders-rome-keyring-v7"} })
 			return o
-		}, "who reads secrets", Fail, "anybody in system:authenticated"},
+		}, "who reads secrets", Fail, "every user and service account that logs in (group system:authenticated) can read Secrets"},
 		"OneByName": {func(_ *World, o []runtime.Object) []runtime.Object {
 			change(o, "named", func(r *rbacv1.ClusterRole) { r.Rules[0].ResourceNames = []string{"x", "mysql-orders-root"} })
 			change(o, "named", func(b *rbacv1.ClusterRoleBinding) { b.Subjects = []rbacv1.Subject{{Kind: "User", Name: "jo"}} })
@@ -232,20 +232,22 @@ func TestFindings(t *testing.T) {
 		level Level
 		says  string
 	}
-	tests["EverybodyTLS"] = finding{named("orders-tls"), "who reads secrets", Fail, "anybody in system:authenticated can read Secrets"}
-	tests["EverybodyOfSiteThatLeft"] = finding{named("mysql-orders-lisbon-keyring-v2"), "who reads secrets", Fail, "anybody in system:authenticated can read Secrets"}
+	tests["EverybodyTLS"] = finding{named("orders-tls"), "who reads secrets", Fail, "every user and service account that logs in (group system:authenticated) can read Secrets"}
+	tests["EverybodyOfSiteThatLeft"] = finding{named("mysql-orders-lisbon-keyring-v2"), "who reads secrets", Fail, "every user and service account that logs in (group system:authenticated) can read Secrets"}
 	tests["OtherGroup"] = finding{named("mysql-stock-lisbon-keyring-v2", "other-tls"), "who reads secrets", OK, ""}
 	everyone, jo := rbacv1.Subject{Kind: "Group", Name: "system:authenticated"}, rbacv1.Subject{Kind: "User", Name: "jo"}
 	for kind, verb := range map[string]string{"pods/exec": "create", "*/exec": "get", "pods/attach": "create", "pods/ephemeralcontainers": "patch", "pods": "create"} {
-		tests["Everybody "+kind] = finding{may(everyone, "", kind, verb), "who reads secrets", Fail, "anybody in system:authenticated can make pods or run commands in them"}
+		tests["Everybody "+kind] = finding{may(everyone, "", kind, verb), "who reads secrets", Fail, "every user and service account that logs in (group system:authenticated) can make pods or run commands in them"}
 		tests["One "+kind] = finding{may(jo, "", kind, verb), "who reads secrets", OK, "sees what is mounted there: 1 can: user jo"}
 	}
 	for kind, group := range map[string]string{"deployments": "apps", "statefulsets": "apps", "jobs": "batch", "cronjobs": "batch"} {
 		tests["One "+kind] = finding{may(jo, group, kind, "create"), "who reads secrets", OK, "sees what is mounted there: 1 can: user jo"}
 		tests["One reads "+kind] = finding{may(jo, group, kind, "get"), "who reads secrets", OK, "1 can read all"}
 	}
-	tests["EverybodyReadsKeys"] = finding{may(everyone, "", "secrets", "get"), "who reads keys", Fail, "anybody in system:authenticated can read the keys in mfg-system"}
-	tests["EverybodyEntersTheOperator"] = finding{may(everyone, "", "pods/exec", "create"), "who reads keys", Fail, "anybody in system:authenticated can read the keys"}
+	tests["EverybodyReadsKeys"] = finding{may(everyone, "", "secrets", "get"), "who reads keys", Fail, "every user and service account that logs in (group system:authenticated) can read the keys in mfg-system"}
+	tests["EverybodyEntersTheOperator"] = finding{may(everyone, "", "pods/exec", "create"), "who reads keys", Fail, "every user and service account that logs in (group system:authenticated) can read the keys"}
+	tests["AnonymousReadsKeys"] = finding{may(rbacv1.Subject{Kind: "Group", Name: "system:unauthenticated"}, "", "secrets", "get"), "who reads keys", Fail,
+		"everyone who reaches the API server without logging in (group system:unauthenticated) can read the keys"}
 	tests["OneEntersTheOperator"] = finding{may(jo, "", "pods", "create"), "who reads keys", OK, "2 can read the keys in mfg-system with which sites of every group are opened and fenced: group system:masters, user jo"}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -49,8 +49,15 @@ func secretsAtRest(ctx context.Context, w World) []Finding {
 	return one(OK, wire.Remedy{}, "every API server has an --encryption-provider-config; see there that secrets are among its resources")
 }
 
+// Groups of Kubernetes that nobody is put into by name.
+const (
+	loggedIn        = "system:authenticated"
+	anonymous       = "system:unauthenticated"
+	serviceAccounts = "system:serviceaccounts"
+)
+
 // everybody lists groups that hold anyone who is logged in, or even anyone at all.
-var everybody = []string{"system:authenticated", "system:unauthenticated", "system:serviceaccounts"}
+var everybody = []string{loggedIn, anonymous, serviceAccounts}
 
 // secretReaders lists who can read the Secrets of the namespace. Anyone who can holds root of every site.
 func secretReaders(ctx context.Context, w World) []Finding {
@@ -69,7 +76,7 @@ func keyReaders(ctx context.Context, w World) []Finding {
 	}
 	if who := openTo(a.all, a.pods); who != "" {
 		return one(Fail, wire.Remedy{Text: "take away from them in " + w.OperatorNamespace + ": get, list and watch of secrets, create of pods and of what makes pods, exec, attach and ephemeralcontainers of pods"},
-			"anybody in %s can read the keys in %s with which sites of every group are opened and fenced", who, w.OperatorNamespace)
+			"%s can read the keys in %s with which sites of every group are opened and fenced", who, w.OperatorNamespace)
 	}
 	maps.Copy(a.all, a.pods)
 	return one(OK, wire.Remedy{}, "%d can read the keys in %s with which sites of every group are opened and fenced%s", len(a.all), w.OperatorNamespace, listed(a.all))
@@ -196,11 +203,11 @@ func addSubjects(readers map[string]bool, subjects []rbacv1.Subject) {
 
 func (a access) judge() []Finding {
 	if who := openTo(a.all, a.named); who != "" {
-		return one(Fail, wire.Remedy{Text: "take get, list and watch of secrets away from them"}, "anybody in %s can read Secrets with passwords or keys of the group", who)
+		return one(Fail, wire.Remedy{Text: "take get, list and watch of secrets away from them"}, "%s can read Secrets with passwords or keys of the group", who)
 	}
 	if who := openTo(a.pods); who != "" {
 		return one(Fail, wire.Remedy{Text: "take away from them: create of pods and of what makes pods, exec, attach and ephemeralcontainers of pods"},
-			"anybody in %s can make pods or run commands in them, and see there the Secrets with passwords and keys of the group", who)
+			"%s can make pods or run commands in them, and see there the Secrets with passwords and keys of the group", who)
 	}
 	words := fmt.Sprintf("%d can read all Secrets of the namespace, and with them log in as root of every site%s", len(a.all), listed(a.all))
 	for name := range a.all {
@@ -216,22 +223,38 @@ func (a access) judge() []Finding {
 	return one(OK, wire.Remedy{}, "%s", words)
 }
 
-// openTo names the groups of everybody that are among those, themselves or by a group below them.
+// openTo says who they are, where those hold a group of everybody or one below it; empty if they hold none.
 func openTo(those ...map[string]bool) string {
 	var open []string
-	for _, all := range everybody {
-		if slices.ContainsFunc(those, func(who map[string]bool) bool {
-			for name := range who {
-				if name == "group "+all || strings.HasPrefix(name, "group "+all+":") {
-					return true
-				}
+	for _, who := range those {
+		for name := range who {
+			group, is := strings.CutPrefix(name, "group ")
+			if !is || !slices.ContainsFunc(everybody, func(all string) bool { return group == all || strings.HasPrefix(group, all+":") }) {
+				continue
 			}
-			return false
-		}) {
-			open = append(open, all)
+			if words := membersOf(group); !slices.Contains(open, words) {
+				open = append(open, words)
+			}
 		}
 	}
-	return strings.Join(open, ", ")
+	slices.Sort(open)
+	return strings.Join(open, ", and ")
+}
+
+// membersOf says who is in a group of everybody.
+func membersOf(group string) string {
+	who := "every member"
+	switch namespace, below := strings.CutPrefix(group, serviceAccounts+":"); {
+	case below:
+		who = "every service account of namespace " + namespace
+	case group == serviceAccounts:
+		who = "every service account"
+	case group == loggedIn:
+		who = "every user and service account that logs in"
+	case group == anonymous:
+		who = "everyone who reaches the API server without logging in"
+	}
+	return who + " (group " + group + ")"
 }
 
 // listed names a few, after a colon.

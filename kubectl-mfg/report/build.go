@@ -259,9 +259,7 @@ func encryptionOf(cr *v1alpha1.MysqlFailoverGroup, sites []Site) *Encryption {
 		return out
 	}
 	out.Sealed = at.Sealed
-	if c := at.Campaign; c.UnderWay() {
-		out.Campaign = &Campaign{Step: string(c.Step), Site: c.Site, Reason: c.Reason, Message: c.Message, Left: c.Left(), Words: c.Words()}
-	}
+	out.Campaign = CampaignOf(cr)
 	for _, k := range at.Sites {
 		out.UnencryptedTablespaces = max(out.UnencryptedTablespaces, k.Coverage.UnencryptedTablespaces)
 		for i := range sites {

@@ -39,6 +39,9 @@ type Explained struct {
 	Backups *Backups `json:"backups,omitempty"`
 	Restore *Restore `json:"restore,omitempty"`
 	PITR    *PITR    `json:"pitr,omitempty"`
+	// Campaign is the present rotation of all sites; nil if there is none. It prevents no failover. CampaignHints are the next steps.
+	Campaign      *Campaign `json:"campaign,omitempty"`
+	CampaignHints []Hint    `json:"campaignHints,omitempty"`
 	// Problems and Hints are from status; only without an Explanation, which says more.
 	Problems []Problem `json:"problems,omitempty"`
 	Hints    []Hint    `json:"hints,omitempty"`
@@ -145,6 +148,7 @@ func BuildExplained(cr *v1alpha1.MysqlFailoverGroup, view LiveView, e *wire.Expl
 	}
 	out.Cache = CacheOf(cr, out.ActiveSite, out.Forecast)
 	out.Backups, out.Restore, out.PITR = BackupsOf(cr), RestoreOf(cr), PITROf(cr)
+	out.Campaign, out.CampaignHints = CampaignOf(cr), CampaignHints(cr)
 	if c := out.Cache; c != nil && c.Ready != nil && !*c.Ready {
 		out.CacheHints = CacheHints(cr.Namespace, cr.Name, c)
 	}

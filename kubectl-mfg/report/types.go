@@ -234,18 +234,6 @@ type Encryption struct {
 	Campaign *Campaign `json:"campaign,omitempty"`
 }
 
-// Campaign is the rotation of all sites.
-type Campaign struct {
-	// Step is Rotating, Moving or Waiting, and Site is the site it is about.
-	Step    string   `json:"step,omitempty"`
-	Site    string   `json:"site,omitempty"`
-	Reason  string   `json:"reason,omitempty"`
-	Message string   `json:"message,omitempty"`
-	Left    []string `json:"left"`
-	// Words tells people all of it.
-	Words string `json:"-"`
-}
-
 // Keyring is the keyring of a site.
 type Keyring struct {
 	Phase   string `json:"phase,omitempty"`

@@ -47,6 +47,7 @@ func Explanation(e report.Explained, o Options) string {
 	b.WriteString(o.explainedCache(e))
 	b.WriteString(o.explainedBackups(e))
 	b.WriteString(o.explainedPITR(e))
+	b.WriteString(explainedCampaign(e, o))
 	return b.String()
 }
 
@@ -82,6 +83,7 @@ func (o Options) unexplained(e report.Explained) string {
 	b.WriteString(o.explainedCache(e))
 	b.WriteString(o.explainedBackups(e))
 	b.WriteString(o.explainedPITR(e))
+	b.WriteString(explainedCampaign(e, o))
 	b.WriteString(o.problems(e.Problems, e.Transition))
 	for _, c := range e.Conditions {
 		if c.Message != "" && noteworthy(c) && !told(e.Problems, c.Message) {
@@ -92,6 +94,26 @@ func (o Options) unexplained(e report.Explained) string {
 		b.WriteString(o.hint(h))
 	}
 	return b.String()
+}
+
+// explainedCampaign draws the rotation of all sites: at which site it is, what it waits for, since when, and what to do.
+func explainedCampaign(e report.Explained, o Options) string {
+	c := e.Campaign
+	if c == nil {
+		return ""
+	}
+	words := "of all sites, which keeps no failover from happening: " + c.Words
+	if c.Step != string(v1alpha1.CampaignWaiting) && c.Message != "" {
+		words += "; " + c.Site + ": " + c.Message
+	}
+	if c.Since != nil {
+		words += "; since " + o.ago(*c.Since)
+	}
+	drawn := o.paragraph(text{"Rotation", warn}, words)
+	for _, h := range e.CampaignHints {
+		drawn += o.hint(h)
+	}
+	return drawn
 }
 
 // noteworthy is false for a condition that is as it should be: a mere memory must not reassure anyone. Ready and Degraded

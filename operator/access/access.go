@@ -58,6 +58,9 @@ const refreshTimeout = time.Second
 // new certificate to mysqld, which serves the former one until then.
 const formerAge = 10 * time.Minute
 
+// wholeSecret stands for all keys of a Secret that is gone.
+const wholeSecret = "*"
+
 // ErrSecretIncomplete means that a Secret lacks a key without which no connection is possible.
 var ErrSecretIncomplete = errors.New("secret is incomplete")
 
@@ -80,16 +83,17 @@ type place struct {
 type known struct {
 	data  map[string][]byte
 	until time.Time
-	// missing is true once the log says that the Secret is gone.
-	missing bool
+	// missing is what the log says is gone: the Secret, or keys of it; empty while it is whole.
+	missing string
 	// former is the authority before the one in data; it is trusted until formerUntil.
 	former      []byte
 	formerUntil time.Time
 }
 
 // after returns what is known once a new content was read after k.
-func (k known) after(data map[string][]byte, now time.Time) known {
-	next := known{data: data, until: now.Add(SecretAge), former: k.former, formerUntil: k.formerUntil}
+func (k known) after(read map[string][]byte, now time.Time) known {
+	data, lost := k.kept(read)
+	next := known{data: data, missing: lost, until: now.Add(SecretAge), former: k.former, formerUntil: k.formerUntil}
 	if before := k.data[keyCA]; len(before) > 0 && !bytes.Equal(before, data[keyCA]) {
 		next.former, next.formerUntil = before, now.Add(formerAge)
 	}
@@ -306,11 +310,11 @@ func (a *Access) secret(ctx context.Context, from client.Reader, group *v1alpha1
 	switch {
 	case apierrors.IsNotFound(err) && ok:
 		// Deleting a Secret changes nothing on the servers, but without its content no failover would be possible any more.
-		if !have.missing {
+		if have.missing != wholeSecret {
 			log.FromContext(ctx).Error(err, "a Secret of the group is gone: what was read of it before is used until the operator restarts; restore it",
 				"namespace", at.group.Namespace, "group", at.group.Name, "secret", name.Name)
 		}
-		have.missing, have.until = true, now.Add(SecretAge)
+		have.missing, have.until = wholeSecret, now.Add(SecretAge)
 		a.read[at] = have
 		return out, nil
 	case err != nil && ok:
@@ -319,7 +323,13 @@ func (a *Access) secret(ctx context.Context, from client.Reader, group *v1alpha1
 	case err != nil:
 		return nil, err
 	}
-	a.read[at] = have.after(secret.Data, now)
+	next := have.after(secret.Data, now)
+	if next.missing != "" && next.missing != have.missing {
+		// Nor does emptying a Secret change anything on the servers.
+		log.FromContext(ctx).Error(ErrSecretIncomplete, "a Secret of the group lacks keys: what was read of them before is used until the operator restarts; restore it",
+			"namespace", at.group.Namespace, "group", at.group.Name, "secret", name.Name, "keys", next.missing)
+	}
+	a.read[at] = next
 	out.Data = a.read[at].trusted(now)
 	return out, nil
 }

@@ -315,6 +315,72 @@ func TestASecretThatIsGoneIsRememberedWhileItsGroupLives(t *testing.T) {
 	})
 }
 
+// TestAnEmptiedSecretIsRememberedLikeOneThatIsGone: its object is there, and the servers go on to take what it held. What it still holds, and
+// what is written into it anew, counts.
+func TestAnEmptiedSecretIsRememberedLikeOneThatIsGone(t *testing.T) {
+	host := render.Host("shop", "orders", "paris")
+	for name, tc := range map[string]struct {
+		empty func(accounts, tls *corev1.Secret)
+		said  []string
+	}{
+		"whole":               {func(_, _ *corev1.Secret) {}, nil},
+		"no data":             {func(a, _ *corev1.Secret) { a.Data = nil }, []string{"operator, replication, clone"}},
+		"no data anywhere":    {func(a, tls *corev1.Secret) { a.Data, tls.Data = nil, map[string][]byte{} }, []string{"operator, replication, clone", "ca.crt"}},
+		"an account":          {func(a, _ *corev1.Secret) { delete(a.Data, "operator"); delete(a.Data, "operator-known") }, []string{"operator"}},
+		"empty values":        {func(a, _ *corev1.Secret) { a.Data["replication"], a.Data["replication-known"] = []byte{}, nil }, []string{"replication"}},
+		"only the former one": {func(a, _ *corev1.Secret) { a.Data = map[string][]byte{"operator-previous": []byte("former")} }, []string{"operator, replication, clone"}},
+		"only the copy":       {func(a, _ *corev1.Secret) { delete(a.Data, "operator-known") }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tls := newAuthority(t).secret(t, host)
+			secrets := &switching{Reader: reader(accounts(), tls)}
+			a := access.New(secrets, secrets)
+			var said []string
+			ctx := log.IntoContext(t.Context(), funcr.New(func(_, args string) { said = append(said, args) }, funcr.Options{}))
+			ask := func() {
+				t.Helper()
+				target, err := a.Site(ctx, group(true), "paris", "10.1.2.3")
+				if err != nil || target.Password != "po" {
+					t.Errorf("the operator reaches no server: %v, %s", err, target)
+				}
+				source, err := a.Replication(ctx, group(true), "paris")
+				if err != nil || source.Password != "pr" || source.Serial != 1 {
+					t.Errorf("no site can follow another: %v, %s", err, source)
+				}
+				if donor, err := a.Donor(ctx, group(true), "paris"); err != nil || donor.Password != "pc" {
+					t.Errorf("no site can be cloned: %v, %s", err, donor)
+				}
+			}
+			synctest.Test(t, func(t *testing.T) {
+				ask()
+				left, tlsLeft := accounts(), tls.DeepCopy()
+				tc.empty(left, tlsLeft)
+				secrets.Reader = reader(left, tlsLeft)
+				for range 3 {
+					time.Sleep(time.Hour)
+					ask()
+				}
+				for i, want := range tc.said {
+					if len(said) != len(tc.said) || !strings.Contains(said[i], `"keys"="`+want+`"`) {
+						t.Errorf("%q is to be told of, each once: %q", tc.said, said)
+					}
+				}
+				if len(tc.said) == 0 && len(said) > 0 || strings.Contains(strings.Join(said, ""), `"po"`) {
+					t.Errorf("said %q", said)
+				}
+				// What is restored counts, also if it is another password.
+				restored := accounts()
+				restored.Data["operator"], restored.Data["operator-known"] = []byte("anew"), []byte("anew")
+				secrets.Reader = reader(restored, tls)
+				time.Sleep(access.SecretAge)
+				if target, err := a.Site(ctx, group(true), "paris", "10.1.2.3"); err != nil || target.Password != "anew" {
+					t.Errorf("what was restored does not count: %v, %s", err, target)
+				}
+			})
+		})
+	}
+}
+
 // TestAReplacedAuthorityIsTrustedForAWhile: mysqld shows the former certificate until kubelet and sidecar have given it the
 // new one.
 func TestAReplacedAuthorityIsTrustedForAWhile(t *testing.T) {

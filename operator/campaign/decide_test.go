@@ -177,6 +177,9 @@ func TestDecide(t *testing.T) {
 		}}, "Waiting:b TargetLags"},
 		"and then it is": {[]func(*Group){done("b", "c"), func(g *Group) {
 			g.Status.Step, g.Status.Site, g.Status.Reason, g.Status.RetryAt = "Waiting", "b", "TargetLags", at(noon)
+		}}, "Moving:b TargetLags ask b as step"},
+		"what else it waited for is over": {[]func(*Group){done("b", "c"), func(g *Group) {
+			g.Status.Step, g.Status.Site, g.Status.Reason = "Waiting", "b", "TargetNotReady"
 		}}, "Moving:b ask b as step"},
 		"a pause is waited for before the role": {[]func(*Group){done("b", "c"), func(g *Group) { g.Paused = true }}, "Waiting:a Paused"},
 
@@ -333,11 +336,15 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// A step forgets what the one before waited for.
+// A step forgets what the one before waited for. To ask again for a move that was refused is no step.
 func TestAStepForgets(t *testing.T) {
 	g := begun(moves())
 	c := g.Status
 	c.Step, c.Asked, c.RetryAt, c.Reason, c.Message = v1alpha1.CampaignWaiting, true, at(noon), "X", "x"
+	if c := Decide(g).Status; c.Asked || c.RetryAt != nil || c.Reason != "X" || c.Message != "x" || c.StepID != "step" {
+		t.Errorf("%+v", c)
+	}
+	c.Site = "c" // it waited for another site
 	if c := Decide(g).Status; c.Asked || c.RetryAt != nil || c.Reason != "" || c.Message != "" || c.StepID != "step" {
 		t.Errorf("%+v", c)
 	}
@@ -377,5 +384,53 @@ func TestEffectsInWords(t *testing.T) {
 		if e.effect(); e.String() == "" {
 			t.Errorf("%T says nothing", e)
 		}
+	}
+}
+
+// TestAMoveThatIsRefusedAgainAndAgainIsOneWait: it is asked for every 30 seconds, and people are told since when the campaign waits, and for what. A
+// move that begins is a step of its own.
+func TestAMoveThatIsRefusedAgainAndAgainIsOneWait(t *testing.T) {
+	g := begun(moves(answers(v1alpha1.RequestRefused, "TargetLags")))
+	g.Status = Decide(g).Status
+	since := g.Status.Since
+	if g.Status.Step != v1alpha1.CampaignWaiting || !g.Status.Waits() || !since.Time.Equal(noon) {
+		t.Fatalf("%+v", g.Status)
+	}
+	for i := range 20 {
+		g.Now, g.Fresh, g.Move = g.Now.Add(askAgain), fmt.Sprint("again", i), Move{}
+		d := Decide(g)
+		if g.Status = d.Status; effects(d) != "ask b as "+g.Fresh || g.Status.StepID != g.Fresh {
+			t.Fatalf("it does not ask again: %s", words(d))
+		}
+		g.Move.Stands = true
+		g.Status = Decide(g).Status
+		if c := g.Status; !c.Waits() || !c.Asked || !c.Since.Equal(since) || c.Reason != "TargetLags" || c.Message == "" {
+			t.Fatalf("while it asks: %+v", c)
+		}
+		g.Move = Move{Answer: &v1alpha1.LastRequest{ID: g.Fresh, Outcome: v1alpha1.RequestRefused, Reason: "TargetLags", Message: "so it is"}}
+		g.Status = Decide(g).Status
+		if c := g.Status; c.Step != v1alpha1.CampaignWaiting || !c.Since.Equal(since) {
+			t.Fatalf("refused once more: %+v", c)
+		}
+	}
+	// For another reason it is another wait.
+	g.Now, g.Move = g.Now.Add(askAgain), Move{}
+	g.Status = Decide(g).Status
+	g.Move = Move{Answer: &v1alpha1.LastRequest{Outcome: v1alpha1.RequestRefused, Reason: "TargetUnhealthy"}}
+	g.Status = Decide(g).Status
+	if c := g.Status; c.Reason != "TargetUnhealthy" || !c.Since.Time.Equal(g.Now) {
+		t.Errorf("another reason: %+v", c)
+	}
+	g.Now, g.Move = g.Now.Add(askAgain), Move{}
+	g.Status = Decide(g).Status
+	g.Now, g.Move = g.Now.Add(time.Second), Move{Stands: true, Words: "Moving: b catches up"}
+	g.Status = Decide(g).Status
+	if c := g.Status; c.Waits() || c.Reason != "" || c.Message != "Moving: b catches up" || !c.Since.Time.Equal(g.Now) {
+		t.Errorf("it moves now: %+v", c)
+	}
+	began := g.Now
+	g.Now = g.Now.Add(time.Second)
+	if c := Decide(g).Status; !c.Since.Time.Equal(began) {
+		t.Errorf("it moves since then: %+v", c)
 	}
 }

@@ -49,7 +49,7 @@ func (g Group) moving(c *v1alpha1.CampaignStatus) (d Decision, waits bool) {
 	switch a := g.Move.Answer; {
 	case a != nil && a.Outcome == v1alpha1.RequestDone, a == nil && !g.Move.Stands && g.Active == c.Site:
 		c.Moves++
-		c.Step, c.Asked = "", false
+		c.Step, c.Asked, c.Reason = "", false, ""
 		return d, false
 	case a != nil && a.Reason == string(v1alpha1.ReasonAborted):
 		return g.end(c, v1alpha1.CampaignFailed, a.Reason, "a person gave the planned failover to "+c.Site+" up"), true
@@ -61,7 +61,14 @@ func (g Group) moving(c *v1alpha1.CampaignStatus) (d Decision, waits bool) {
 		c.RetryAt = &later
 		return g.wait(c, c.Site, a.Reason, "the role did not move to "+c.Site+": "+a.Message), true
 	case g.Move.Stands:
-		c.Asked, c.Message = true, cut(g.Move.Words, maxMessage)
+		if c.Reason != "" && g.Move.Words != "" { // it was refused before, and has begun now
+			now := g.now()
+			c.Reason, c.Since = "", &now
+		}
+		c.Asked = true
+		if c.Reason == "" {
+			c.Message = cut(g.Move.Words, maxMessage)
+		}
 		return d, true
 	case c.Asked:
 		return g.end(c, v1alpha1.CampaignFailed, v1alpha1.AnswerMoveWithdrawn, "the planned failover to "+c.Site+
@@ -148,7 +155,11 @@ func (g Group) move(c *v1alpha1.CampaignStatus, order v1alpha1.CampaignOrder) De
 	case !target.Ready:
 		return g.wait(c, to, v1alpha1.AnswerTargetNotReady, to+" is no healthy replica now, and the role is to move to it")
 	}
+	was, again := c.DeepCopy(), c.RetryAt != nil && c.Site == to
 	g.step(c, v1alpha1.CampaignMoving, to)
+	if again { // to ask once more is no step until the move begins: the campaign still waits, and people are told since when
+		c.Since, c.Reason, c.Message = was.Since, was.Reason, was.Message
+	}
 	return Decision{Status: c, Effects: []Effect{AskMove{To: to, ID: c.StepID}}}
 }
 
@@ -159,10 +170,10 @@ func (g Group) step(c *v1alpha1.CampaignStatus, step v1alpha1.CampaignStep, site
 	c.Asked, c.RetryAt, c.Reason, c.Message = false, nil, "", ""
 }
 
-// wait notes what the campaign waits for.
+// wait notes what the campaign waits for. A step that began since has no reason.
 func (g Group) wait(c *v1alpha1.CampaignStatus, site, reason, why string) Decision {
 	reason = cut(reason, maxReason)
-	if c.Step != v1alpha1.CampaignWaiting || c.Site != site || c.Reason != reason {
+	if c.Site != site || c.Reason != reason {
 		now := g.now()
 		c.Since = &now
 	}

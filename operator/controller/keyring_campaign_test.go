@@ -204,6 +204,25 @@ func TestACampaignWaits(t *testing.T) {
 	}
 }
 
+// A step that takes long is told of once, like a wait: nobody looks at status for hours.
+func TestACampaignWhoseStepTakesLong(t *testing.T) {
+	w := campaignWorld(t, "*")
+	w.reconcile()
+	w.reconcile()
+	if c := w.campaign(); c.Step != v1alpha1.CampaignRotating || w.said.Count(v1alpha1.ReasonKeyringCampaignWaits) != 0 {
+		t.Fatalf("%+v, told %d times", c, w.said.Count(v1alpha1.ReasonKeyringCampaignWaits))
+	}
+	w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
+		since := s.EncryptionAtRest.Campaign.Since
+		since.Time = since.Add(-30 * time.Minute)
+	})
+	w.reconcile()
+	w.reconcile()
+	if n := w.said.Count(v1alpha1.ReasonKeyringCampaignWaits); n != 1 {
+		t.Errorf("told %d times", n)
+	}
+}
+
 // What cannot be carried out is answered.
 func TestACampaignIsRefused(t *testing.T) {
 	for order, want := range map[string]string{

@@ -29,6 +29,30 @@ func TestLostSecrets(t *testing.T) {
 			t.Errorf("sites (-want +got):\n%s", diff)
 		}
 	})
+	// The object of a Secret that somebody emptied is there, and is told of like one that is gone. What is in it stays as it is.
+	for name, left := range map[string]map[string][]byte{
+		"accounts that were emptied": nil,
+		"accounts that were emptied in part": {
+			"replication": []byte("r"), "sidecar": []byte("s"), "clone": []byte("c"), "operator-previous": []byte("former"), "serial": []byte("3"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "mysql-orders-accounts"}, Data: left}
+			w := newWorld(t, scopetest.Group(scopetest.Running), secret)
+			w.reconcileStuck(v1alpha1.ReasonSecretIncomplete)
+			if c := w.condition(v1alpha1.ConditionProgressing); !strings.Contains(c.Message, "mysql-orders-accounts") || !strings.Contains(c.Message, "restore it") {
+				t.Errorf("condition %+v", c)
+			}
+			if n := w.said.Count(v1alpha1.ReasonAccountsSecretMissing); n != 1 {
+				t.Errorf("%d events", n)
+			}
+			got := &corev1.Secret{}
+			w.get(got, secret.Name)
+			if diff := cmp.Diff(left, got.Data); diff != "" {
+				t.Errorf("passwords were made, which fit no server (-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 // TestKeysForReportsI12: each site has its own, made once. One that was deleted is made again, and one that is none is told.

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,8 +21,12 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
-// campaignPatience is how long a campaign waits before an event tells people.
-const campaignPatience = time.Minute
+const (
+	// campaignPatience is how long a campaign waits before an event tells people.
+	campaignPatience = time.Minute
+	// stepPatience is how long one of its steps takes before an event does: a rotation takes minutes, and a planned failover less.
+	stepPatience = 30 * time.Minute
+)
 
 // decide takes one step with the campaign and one with each keyring. One write persists both: a site that the campaign is rotating has
 // that order, and no other.
@@ -137,7 +142,6 @@ func (r *Encryption) performCampaign(ctx context.Context, s *scope.Scope, d camp
 	}
 	c := d.Status
 	showCampaign(s.Key.Namespace, s.Key.Name, c)
-	waits := ""
 	switch {
 	case !c.UnderWay():
 		if v1alpha1.AsksForCampaign(s.Group.Annotations[v1alpha1.AnnotationRotateKeyring]) {
@@ -147,12 +151,33 @@ func (r *Encryption) performCampaign(ctx context.Context, s *scope.Scope, d camp
 		s.Again = min(s.Again, scope.WhenMoving)
 	default:
 		s.Again = min(s.Again, scope.WhenWaiting)
-		if c.Since != nil && s.Now.Sub(c.Since.Time) >= campaignPatience {
-			waits = "The rotation of all sites waits (" + c.Reason + "): " + c.Message
-		}
 	}
-	r.Say(s, "", eventKeyringCampaignWaits, waits)
+	// Each wait is told once: the words of one may count seconds or transactions.
+	about, words := lasts(s, c)
+	if r.Changed(s.Key, string(eventKeyringCampaignWaits.Reason), about) && words != "" {
+		r.Recorder.Emit(s.Group, nil, eventKeyringCampaignWaits, "%s", words)
+	}
 	return nil
+}
+
+// lasts says what a campaign has waited for, or worked at, for longer than people should not know of it; both are empty if it has not. about
+// is the same for as long as that is one and the same.
+func lasts(s *scope.Scope, c *v1alpha1.CampaignStatus) (about, words string) {
+	if !c.UnderWay() || c.Since == nil {
+		return "", ""
+	}
+	about = fmt.Sprintf("%s %s %d", c.Site, c.Reason, c.Since.UnixMicro())
+	switch took := s.Now.Sub(c.Since.Time); {
+	case c.Waits() && took >= campaignPatience:
+		return about, "The rotation of all sites waits (" + c.Reason + "): " + c.Message
+	case !c.Waits() && took >= stepPatience:
+		why := c.Message
+		if c.Step == v1alpha1.CampaignRotating {
+			why = scope.KeyringStatus(s.Group, c.Site).Message
+		}
+		return about, strings.TrimSuffix(fmt.Sprintf("The rotation of all sites %s, and has for longer than %s: %s", c.Words(), stepPatience, why), ": ")
+	}
+	return "", ""
 }
 
 func (r *Encryption) performCampaignEffect(ctx context.Context, s *scope.Scope, e campaign.Effect) error {

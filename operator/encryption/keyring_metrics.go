@@ -43,7 +43,7 @@ func showCampaign(namespace, group string, c *v1alpha1.CampaignStatus) {
 		left = len(c.Left())
 	}
 	CampaignLeft.WithLabelValues(namespace, group).Set(float64(left))
-	CampaignWaits.WithLabelValues(namespace, group).Set(oneIf(c.UnderWay() && c.Step == v1alpha1.CampaignWaiting))
+	CampaignWaits.WithLabelValues(namespace, group).Set(oneIf(c.Waits()))
 }
 
 // UnencryptedTablespaces counts the tablespaces in the clear.

@@ -64,18 +64,30 @@ func thought(list wire.StatusList, namespace, name string) string {
 }
 
 // Events are the events about the group, oldest first, one line each.
-func (g *Group) Events(ctx context.Context) ([]string, error) {
+func (g *Group) Events(ctx context.Context) ([]string, error) { return g.EventsSince(ctx, time.Time{}) }
+
+// EventsSince are those that happened at a time or after it, perhaps again: Kubernetes counts an event that comes again within minutes at the
+// first one.
+func (g *Group) EventsSince(ctx context.Context, since time.Time) ([]string, error) {
 	var list eventsv1.EventList
 	if err := g.Kube.List(ctx, &list, client.InNamespace(g.Namespace)); err != nil {
 		return nil, fmt.Errorf("list events: %w", err)
 	}
 	var lines []string
 	for _, e := range list.Items {
-		if e.Regarding.Kind == "MysqlFailoverGroup" && e.Regarding.Name == g.Name {
+		if e.Regarding.Kind == "MysqlFailoverGroup" && e.Regarding.Name == g.Name && !lastSeen(e).Before(since) {
 			lines = append(lines, fmt.Sprintf("%s %s: %s", e.EventTime.Format(time.TimeOnly), e.Reason, e.Note))
 		}
 	}
 	return lines, nil
+}
+
+// lastSeen is when an event happened last.
+func lastSeen(e eventsv1.Event) time.Time {
+	if e.Series != nil && e.Series.LastObservedTime.After(e.EventTime.Time) {
+		return e.Series.LastObservedTime.Time
+	}
+	return e.EventTime.Time
 }
 
 // Diagnose writes all that helps to find out what went wrong into a folder below out/, and says where.

@@ -94,45 +94,24 @@ func (c *Cluster) signalContainers(node string, sig syscall.Signal) error {
 // KillNode is a loss of power: the cable first, so that no process can say good-bye on the
 // network, then all processes at once, then everything that lives in memory only.
 func (c *Cluster) KillNode(ctx context.Context, name string) error {
-	return c.KillNodes(ctx, name)
-}
-
-// KillNodes is a loss of power of several nodes at once: the cables of all of them first, within some milliseconds, then their processes.
-func (c *Cluster) KillNodes(ctx context.Context, names ...string) error {
 	return c.update(func(s *state) error {
-		var alive []string
-		for _, name := range names {
-			e, err := find(s.Nodes, name)
-			if err != nil {
-				return err
-			}
-			if s.Killed[name] {
-				continue
-			}
-			if err := ip(ctx, "link set %s down", e.Veth()); err != nil {
-				return err
-			}
-			s.Killed[name] = true
-			delete(s.Paused, name)
-			alive = append(alive, name)
+		e, err := find(s.Nodes, name)
+		if err != nil || s.Killed[name] {
+			return err
 		}
-		var errs []error
-		for _, name := range alive {
-			errs = append(errs, c.endNode(s, name))
+		if err := ip(ctx, "link set %s down", e.Veth()); err != nil {
+			return err
 		}
-		return errors.Join(errs...)
+		s.Killed[name] = true
+		delete(s.Paused, name)
+		if err := c.cgroups.kill(name, sysGroup(name)); err != nil {
+			return err
+		}
+		for _, p := range nodePrograms {
+			delete(s.Processes, p+"-"+name)
+		}
+		return errors.Join(c.clearRuntime(name), c.cgroups.remove(name))
 	})
-}
-
-// endNode ends what runs on a node, and what lives in memory only.
-func (c *Cluster) endNode(s *state, name string) error {
-	if err := c.cgroups.kill(name, sysGroup(name)); err != nil {
-		return err
-	}
-	for _, p := range nodePrograms {
-		delete(s.Processes, p+"-"+name)
-	}
-	return errors.Join(c.clearRuntime(name), c.cgroups.remove(name))
 }
 
 // StartNode boots a killed node. What was on its disk is still there; cuts stay in force.

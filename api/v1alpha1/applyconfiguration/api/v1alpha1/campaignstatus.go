@@ -31,13 +31,14 @@ type CampaignStatusApplyConfiguration struct {
 	Site *string `json:"site,omitempty"`
 	// stepID tells this step from others: it is the id of the planned failover that the campaign asks for.
 	StepID *string `json:"stepID,omitempty"`
-	// since is when the step began.
+	// since is when the step began. While a planned failover that was refused is asked for again and again, it is when that wait began.
 	Since *v1.MicroTime `json:"since,omitempty"`
 	// asked is true once the planned failover of this step was seen on the group: one that is gone without an answer was withdrawn.
 	Asked *bool `json:"asked,omitempty"`
 	// retryAt is when a planned failover that was refused is asked for again.
 	RetryAt *v1.MicroTime `json:"retryAt,omitempty"`
-	// reason is why it waits, or the reason of the outcome, one CamelCase word.
+	// reason is why it waits, or the reason of the outcome, one CamelCase word. It stays while the planned failover that was refused is asked
+	// for again.
 	Reason *string `json:"reason,omitempty"`
 	// message says it to people.
 	Message *string `json:"message,omitempty"`
