@@ -22,6 +22,7 @@ import (
 	"github.com/mysql-mfg/mfg/backup/archiver"
 	"github.com/mysql-mfg/mfg/backup/inspect"
 	"github.com/mysql-mfg/mfg/backup/job"
+	"github.com/mysql-mfg/mfg/backup/job/terms"
 	"github.com/mysql-mfg/mfg/internal/program"
 )
 
@@ -63,27 +64,27 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case len(args) == 2 && args[0] == "install":
 		if err := program.Install(args[1]); err != nil {
 			log.Error("install", "error", err)
-			return job.ExitFailed
+			return terms.ExitFailed
 		}
-		return job.ExitSucceeded
+		return terms.ExitSucceeded
 	case len(args) != 1:
 		_, _ = io.WriteString(stderr, usage)
-		return job.ExitConfig
+		return terms.ExitConfig
 	case args[0] == "idle":
 		// What is fetched goes through an exec, and not through the output of the container, which its node keeps in a file.
 		<-ctx.Done()
-		return job.ExitSucceeded
+		return terms.ExitSucceeded
 	case args[0] == "version":
 		_, _ = fmt.Fprintln(stdout, version())
-		return job.ExitSucceeded
+		return terms.ExitSucceeded
 	}
 	if args[0] == "archive" {
 		return archive(ctx, log)
 	}
-	config, err := job.ParseConfig([]byte(os.Getenv(configVariable)))
+	config, err := terms.ParseConfig([]byte(os.Getenv(configVariable)))
 	if err != nil {
 		log.Error("the configuration in $"+configVariable+" cannot be used", "error", err)
-		return job.ExitConfig
+		return terms.ExitConfig
 	}
 	if slices.Contains(inspect.Commands, args[0]) {
 		q := &inspect.Program{Bucket: config.Bucket, IdentityFile: config.IdentityFile, Timeout: time.Duration(config.TimeoutSeconds) * time.Second, In: os.Stdin, Out: stdout, Log: log}

@@ -13,7 +13,7 @@ import (
 const (
 	// restoredSuffix is the ending of the directory in which `backup load` makes the data directory of this site.
 	restoredSuffix = ".restored"
-	// loadingSuffix is the ending of the mark beside a directory that is not whole yet; the mark comes first (backup/job).
+	// loadingSuffix is the ending of the mark beside a directory that is not whole yet; the mark comes first (backup/job/mysqld).
 	loadingSuffix = ".loading"
 )
 

@@ -12,8 +12,8 @@ import (
 // EnvBackupConfig has the configuration of the program `backup`, as the JSON of BackupConfig. It holds no secret.
 const EnvBackupConfig = "MFG_BACKUP_CONFIG"
 
-// BackupConfig is what the program `backup` is told. backup/job.Config reads it, and says what each field means; it is written down here
-// a second time so that the operator does not take in the libraries of object storage. A test in backup/job keeps both alike.
+// BackupConfig is what the program `backup` is told. backup/job/terms.Config reads it, and says what each field means; it is written down here
+// a second time so that the operator does not take in the libraries of object storage. A test in backup/job/terms keeps both alike.
 type BackupConfig struct {
 	// IdleTimeoutSeconds is left to the program by the operator.
 	IdleTimeoutSeconds int64 `json:"idleTimeoutSeconds,omitempty"`
@@ -130,7 +130,7 @@ func (b BackupBucket) Location() string {
 	return place + "/" + strings.TrimPrefix(strings.Trim(b.Prefix, "/")+"/"+b.Namespace+"/"+b.Group, "/")
 }
 
-// BackupResult is the outcome in the termination message of the program's container: backup/job.Result.
+// BackupResult is the outcome in the termination message of the program's container: backup/job/terms.Result.
 type BackupResult struct {
 	Reason         string   `json:"reason"`
 	Message        string   `json:"message,omitempty"`
@@ -157,7 +157,7 @@ type BackupResult struct {
 // BackupSucceeded is the reason of a result that is no failure.
 const BackupSucceeded = "Succeeded"
 
-// BackupProgress is one line of the program's output: backup/job.Progress.
+// BackupProgress is one line of the program's output: backup/job/terms.Progress.
 type BackupProgress struct {
 	Time    time.Time     `json:"time"`
 	Phase   string        `json:"phase"`

@@ -43,7 +43,7 @@ const (
 	reasonFailed     = "Failed"
 )
 
-// Classes of exits, as those of backup/job.
+// Classes of exits, as those of backup/job/terms.
 const (
 	exitFailed  = 1
 	exitConfig  = 2

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	backup "github.com/mysql-mfg/mfg/backup/job"
+	"github.com/mysql-mfg/mfg/backup/job/terms"
 	"github.com/mysql-mfg/mfg/internal/archive"
 	"github.com/mysql-mfg/mfg/internal/bucket"
 	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
@@ -135,10 +135,10 @@ func (h *history) reclone(name string, s *mysqltest.Server) {
 }
 
 // manyPoints are so many: the end, the beginnings of epochs as far as a third of them goes, and random ones of each kind.
-func (h *history) manyPoints(n int) []backup.PointInTime {
-	out := []backup.PointInTime{{Latest: true}}
+func (h *history) manyPoints(n int) []terms.PointInTime {
+	out := []terms.PointInTime{{Latest: true}}
 	for epoch := h.epoch; epoch > 1 && len(out) < max(2, n/3); epoch-- {
-		out = append(out, backup.PointInTime{BeforeFailover: epoch})
+		out = append(out, terms.PointInTime{BeforeFailover: epoch})
 	}
 	if random := h.points(max(0, n-len(out))); len(random) > fixedPoints {
 		out = append(out, random[fixedPoints:]...)
@@ -159,8 +159,8 @@ func (h *history) lostIsRefused() {
 			continue
 		}
 		asked = append(asked, e.epoch)
-		h.job.config.Backup, h.job.config.PointInTime, h.job.config.Server.Dir = "", &backup.PointInTime{GTID: e.id}, "/srv/volume/refused.restored"
-		if res := h.job.fails("load", backup.TransactionLost, 14); !containsAll(res.Message, fmt.Sprintf("epoch %d", e.epoch), fmt.Sprintf("epoch %d", e.epoch+1)) {
+		h.job.config.Backup, h.job.config.PointInTime, h.job.config.Server.Dir = "", &terms.PointInTime{GTID: e.id}, "/srv/volume/refused.restored"
+		if res := h.job.fails("load", terms.TransactionLost, 14); !containsAll(res.Message, fmt.Sprintf("epoch %d", e.epoch), fmt.Sprintf("epoch %d", e.epoch+1)) {
 			t.Errorf("a transaction that was lost in epoch %d: %s", e.epoch, res.Message)
 		}
 	}

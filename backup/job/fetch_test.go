@@ -17,6 +17,7 @@ import (
 
 	"filippo.io/age"
 
+	"github.com/mysql-mfg/mfg/backup/job/terms"
 	"github.com/mysql-mfg/mfg/internal/bucket"
 )
 
@@ -38,7 +39,7 @@ func kept(t *testing.T) (bucket.Config, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part, err := w.Part(t.Context(), partDump)
+	part, err := w.Part(t.Context(), terms.PartDump)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func kept(t *testing.T) (bucket.Config, string) {
 	return c, c.Folder
 }
 
-func fetched(t *testing.T, c Config) (int, []byte, string) {
+func fetched(t *testing.T, c terms.Config) (int, []byte, string) {
 	t.Helper()
 	var out, log bytes.Buffer
 	p := &Program{Config: c, Out: &out, Log: slog.New(slog.NewJSONHandler(&log, nil))}
@@ -62,8 +63,8 @@ func fetched(t *testing.T, c Config) (int, []byte, string) {
 // TestFetch: the output is a tar of what is stored and nothing else, without any identity.
 func TestFetch(t *testing.T) {
 	place, folder := kept(t)
-	code, out, said := fetched(t, Config{Bucket: place, Backup: "monday"})
-	if code != ExitSucceeded {
+	code, out, said := fetched(t, terms.Config{Bucket: place, Backup: "monday"})
+	if code != terms.ExitSucceeded {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
 	r, names := tar.NewReader(bytes.NewReader(out)), []string{}
@@ -95,15 +96,15 @@ func TestFetch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, out, said := fetched(t, Config{Bucket: place, Backup: "monday"}); code != ExitDamaged || !strings.Contains(said, "another digest") || bytes.HasSuffix(out, make([]byte, 1024)) {
+	if code, out, said := fetched(t, terms.Config{Bucket: place, Backup: "monday"}); code != terms.ExitDamaged || !strings.Contains(said, "another digest") || bytes.HasSuffix(out, make([]byte, 1024)) {
 		t.Errorf("exit code %d: %s", code, said)
 	}
 }
 
 func TestFetchRefused(t *testing.T) {
 	place, _ := kept(t)
-	for name, want := range map[string]int{"": ExitConfig, "friday": ExitStorage, "../x": ExitStorage} {
-		if code, out, said := fetched(t, Config{Bucket: place, Backup: name}); code != want || len(out) > 0 {
+	for name, want := range map[string]int{"": terms.ExitConfig, "friday": terms.ExitStorage, "../x": terms.ExitStorage} {
+		if code, out, said := fetched(t, terms.Config{Bucket: place, Backup: name}); code != want || len(out) > 0 {
 			t.Errorf("%q: exit code %d, %d bytes: %s", name, code, len(out), said)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	backup "github.com/mysql-mfg/mfg/backup/job"
+	"github.com/mysql-mfg/mfg/backup/job/terms"
 	"github.com/mysql-mfg/mfg/internal/archive"
 	"github.com/mysql-mfg/mfg/internal/bucket"
 	"github.com/mysql-mfg/mfg/internal/gtid"
@@ -382,7 +382,7 @@ func (h *history) readable() {
 }
 
 // backup makes a backup of a site.
-func (h *history) backup(site, name, method string) backup.Result {
+func (h *history) backup(site, name, method string) terms.Result {
 	h.t.Helper()
 	h.job.from(h.sites[site])
 	h.job.config.Backup, h.job.config.Site, h.job.config.Epoch, h.job.config.Method = name, site, h.epoch, method
@@ -401,7 +401,7 @@ func (h *history) kept() []entry {
 }
 
 // before is how many transactions of the history a target takes.
-func (h *history) before(p backup.PointInTime) int {
+func (h *history) before(p terms.PointInTime) int {
 	kept := h.kept()
 	for i, e := range kept {
 		switch {
@@ -415,7 +415,7 @@ func (h *history) before(p backup.PointInTime) int {
 }
 
 // load restores to a point, and opens what came of it.
-func (h *history) load(n int, p backup.PointInTime, keyring bool) (backup.Result, *sql.DB) {
+func (h *history) load(n int, p terms.PointInTime, keyring bool) (terms.Result, *sql.DB) {
 	h.t.Helper()
 	h.job.site(keyring)
 	dir := fmt.Sprintf("/srv/volume/p%d.restored", n)

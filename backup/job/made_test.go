@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mysql-mfg/mfg/backup/job/terms"
 	"github.com/mysql-mfg/mfg/internal/bucket"
 )
 
@@ -26,7 +27,7 @@ func TestABackupThatIsThereAlready(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part, err := w.Part(t.Context(), partDump)
+	part, err := w.Part(t.Context(), terms.PartDump)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,30 +46,30 @@ func TestABackupThatIsThereAlready(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		profile, method string
-		want            Reason
+		want            terms.Reason
 	}{
-		"its own":            {"nightly", bucket.Logical, Succeeded},
-		"of another profile": {"weekly", bucket.Logical, Reason(bucket.Exists)},
+		"its own":            {"nightly", bucket.Logical, terms.Succeeded},
+		"of another profile": {"weekly", bucket.Logical, terms.Reason(bucket.Exists)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "result")
-			p := &Program{Out: &bytes.Buffer{}, Log: slog.New(slog.DiscardHandler), Config: Config{
+			p := &Program{Out: &bytes.Buffer{}, Log: slog.New(slog.DiscardHandler), Config: terms.Config{
 				Bucket: place, Backup: "monday", GroupUID: "uid", Profile: tc.profile, Method: tc.method, ResultFile: file,
-				Source: Source{Host: "nowhere.invalid", Port: 3306, User: "u", PasswordFile: "none"}, Server: Server{RunDir: t.TempDir()},
+				Source: terms.Source{Host: "nowhere.invalid", Port: 3306, User: "u", PasswordFile: "none"}, Server: terms.Server{RunDir: t.TempDir()},
 			}}
 			p.Run(t.Context(), "make")
 			raw, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			var res Result
+			var res terms.Result
 			if err := json.Unmarshal(raw, &res); err != nil {
 				t.Fatal(err)
 			}
-			if res.Reason != tc.want || res.ManifestRead != (tc.want == Succeeded) {
+			if res.Reason != tc.want || res.ManifestRead != (tc.want == terms.Succeeded) {
 				t.Errorf("%+v", res)
 			}
-			if tc.want == Succeeded && (res.StoredBytes != stored.StoredBytes() || res.GTIDExecuted == "" || res.MySQLVersion != "9.7.4") {
+			if tc.want == terms.Succeeded && (res.StoredBytes != stored.StoredBytes() || res.GTIDExecuted == "" || res.MySQLVersion != "9.7.4") {
 				t.Errorf("it says something else than the manifest: %+v", res)
 			}
 		})

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mysql-mfg/mfg/backup/job/terms"
 	"github.com/mysql-mfg/mfg/internal/bucket"
 )
 
@@ -27,7 +28,7 @@ func stored(t *testing.T, place bucket.Config, name, uid string, at time.Time) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part, err := w.Part(t.Context(), partDump)
+	part, err := w.Part(t.Context(), terms.PartDump)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func stored(t *testing.T, place bucket.Config, name, uid string, at time.Time) {
 }
 
 // told runs a command, and returns its reason and its output.
-func told(t *testing.T, c Config, command string) (int, string) {
+func told(t *testing.T, c terms.Config, command string) (int, string) {
 	t.Helper()
 	out := &bytes.Buffer{}
 	p := &Program{Out: out, Log: slog.New(slog.DiscardHandler), Config: c}
@@ -85,8 +86,8 @@ func TestNothingOfAnotherGroupIsRemoved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			place := bucket.Config{Folder: t.TempDir(), Namespace: "shop", Group: "orders"}
 			stored(t, place, "monday", "ours", now)
-			code, said := told(t, Config{Bucket: place, Backup: "monday", GroupUID: tc.uid, NotBefore: tc.notBefore}, "delete")
-			if left := objectsIn(t, place.Folder); code != ExitSucceeded || (left == 0) != tc.gone {
+			code, said := told(t, terms.Config{Bucket: place, Backup: "monday", GroupUID: tc.uid, NotBefore: tc.notBefore}, "delete")
+			if left := objectsIn(t, place.Folder); code != terms.ExitSucceeded || (left == 0) != tc.gone {
 				t.Errorf("code %d, %d objects are left: %s", code, left, said)
 			}
 			if !tc.gone && !strings.Contains(said, "stays") {
@@ -108,7 +109,7 @@ func TestNoAttemptOfAnotherGroupIsSwept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part, err := w.Part(t.Context(), partDump)
+	part, err := w.Part(t.Context(), terms.PartDump)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,12 +127,12 @@ func TestNoAttemptOfAnotherGroupIsSwept(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, command := range []string{"sweep", "delete"} {
-		c := Config{Bucket: place, GroupUID: "ours", Backup: "monday"}
-		if code, said := told(t, c, command); code != ExitSucceeded || objectsIn(t, place.Folder) != 1 {
+		c := terms.Config{Bucket: place, GroupUID: "ours", Backup: "monday"}
+		if code, said := told(t, c, command); code != terms.ExitSucceeded || objectsIn(t, place.Folder) != 1 {
 			t.Fatalf("%s: code %d, %d objects: %s", command, code, objectsIn(t, place.Folder), said)
 		}
 	}
-	if code, said := told(t, Config{Bucket: place, GroupUID: "theirs"}, "sweep"); code != ExitSucceeded || objectsIn(t, place.Folder) != 0 {
+	if code, said := told(t, terms.Config{Bucket: place, GroupUID: "theirs"}, "sweep"); code != terms.ExitSucceeded || objectsIn(t, place.Folder) != 0 {
 		t.Errorf("its own are not swept: code %d: %s", code, said)
 	}
 }
@@ -145,9 +146,9 @@ func TestABackupThatIsThereAndIsNotThisOneI23(t *testing.T) {
 		harm      bool
 		want      int
 	}{
-		"its own":                  {notBefore: &soon, want: ExitSucceeded},
-		"kept from an earlier one": {notBefore: &later, want: ExitStorage},
-		"something of it is gone":  {notBefore: &now, harm: true, want: ExitDamaged},
+		"its own":                  {notBefore: &soon, want: terms.ExitSucceeded},
+		"kept from an earlier one": {notBefore: &later, want: terms.ExitStorage},
+		"something of it is gone":  {notBefore: &now, harm: true, want: terms.ExitDamaged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			place := bucket.Config{Folder: t.TempDir(), Namespace: "shop", Group: "orders"}
@@ -161,9 +162,9 @@ func TestABackupThatIsThereAndIsNotThisOneI23(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			code, said := told(t, Config{
+			code, said := told(t, terms.Config{
 				Bucket: place, Backup: "monday", GroupUID: "ours", Profile: "nightly", Method: bucket.Logical, NotBefore: tc.notBefore,
-				Source: Source{Host: "nowhere.invalid", Port: 3306, User: "u", PasswordFile: "none"}, Server: Server{RunDir: t.TempDir()},
+				Source: terms.Source{Host: "nowhere.invalid", Port: 3306, User: "u", PasswordFile: "none"}, Server: terms.Server{RunDir: t.TempDir()},
 			}, "make")
 			if code != tc.want {
 				t.Errorf("code %d: %s", code, said)

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	backup "github.com/mysql-mfg/mfg/backup/job"
+	"github.com/mysql-mfg/mfg/backup/job/terms"
 	"github.com/mysql-mfg/mfg/internal/bucket"
 	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
 )
@@ -43,7 +43,7 @@ type watched struct {
 }
 
 // watch runs a command, which must succeed, and looks at the pod's files and at all processes until it ends, and once more.
-func (j *job) watch(command string, phase backup.Phase) (w watched) {
+func (j *job) watch(command string, phase terms.Phase) (w watched) {
 	j.t.Helper()
 	_, wait, _ := j.begun(command, phase)
 	over := make(chan struct{})
@@ -87,8 +87,8 @@ func TestNoPlaintext(t *testing.T) {
 			for _, method := range []string{bucket.Logical, bucket.Physical} {
 				j := newJob(t, keyring).from(s)
 				j.config.Method = method
-				made := j.watch("make", map[string]backup.Phase{bucket.Logical: backup.Dumping, bucket.Physical: backup.Cloning}[method])
-				verified := j.watch("verify", map[string]backup.Phase{bucket.Logical: backup.Loading, bucket.Physical: backup.Unpacking}[method])
+				made := j.watch("make", map[string]terms.Phase{bucket.Logical: terms.Dumping, bucket.Physical: terms.Cloning}[method])
+				verified := j.watch("verify", map[string]terms.Phase{bucket.Logical: terms.Loading, bucket.Physical: terms.Unpacking}[method])
 				for _, w := range []watched{made, verified} {
 					if bytes.Contains(w.args, []byte(password)) || bytes.Contains(w.args, []byte(mysqltest.Passwords.Root)) || bytes.Contains(w.args, []byte("AGE-SECRET-KEY")) {
 						t.Errorf("%s: a secret is in an argument", method)

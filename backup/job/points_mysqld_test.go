@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	backup "github.com/mysql-mfg/mfg/backup/job"
+	"github.com/mysql-mfg/mfg/backup/job/terms"
 	"github.com/mysql-mfg/mfg/internal/archive"
 	"github.com/mysql-mfg/mfg/internal/bucket"
 	"github.com/mysql-mfg/mfg/internal/gtid"
@@ -34,7 +34,7 @@ func TestPointInTime(t *testing.T) {
 	h.fail("b", archive.KindEmergency)
 	h.some(30)
 	h.archive(true)
-	res, db := h.load(1, backup.PointInTime{Latest: true}, false)
+	res, db := h.load(1, terms.PointInTime{Latest: true}, false)
 	same(t, digests(t, h.sites["b"].Root(t)), digests(t, db))
 	if got := gtid.MustParse(executed(t, db)); !got.Equal(h.executed("b")) {
 		t.Errorf("executed %s, want %s", got, h.executed("b"))
@@ -99,29 +99,29 @@ func (h *history) reference(after []int, keyring bool) map[int]map[string]string
 }
 
 // points are some of each kind, after the first backup.
-func (h *history) points(n int) []backup.PointInTime {
+func (h *history) points(n int) []terms.PointInTime {
 	kept := h.kept()
 	pick := func() entry { return kept[32+h.rand.IntN(len(kept)-32)] }
-	out := []backup.PointInTime{{Latest: true}, {BeforeFailover: 2}, {BeforeFailover: 3}, {BeforeFailover: 4}}
+	out := []terms.PointInTime{{Latest: true}, {BeforeFailover: 2}, {BeforeFailover: 3}, {BeforeFailover: 4}}
 	for i := range n {
 		at := h.times[pick().id]
 		switch i % 4 {
 		case 0:
-			out = append(out, backup.PointInTime{Time: &at})
+			out = append(out, terms.PointInTime{Time: &at})
 		case 1:
 			before := at.Add(-time.Microsecond)
-			out = append(out, backup.PointInTime{Time: &before})
+			out = append(out, terms.PointInTime{Time: &before})
 		case 2:
-			out = append(out, backup.PointInTime{GTID: pick().id})
+			out = append(out, terms.PointInTime{GTID: pick().id})
 		default:
-			out = append(out, backup.PointInTime{BeforeGTID: pick().id})
+			out = append(out, terms.PointInTime{BeforeGTID: pick().id})
 		}
 	}
 	return out
 }
 
 // restored restores every point, and compares it with the reference.
-func (h *history) restored(points []backup.PointInTime, keyring bool) {
+func (h *history) restored(points []terms.PointInTime, keyring bool) {
 	t := h.t
 	t.Helper()
 	var after []int
@@ -206,7 +206,7 @@ func killedReplay(t *testing.T, encrypted bool, method string) {
 	h.archive(true)
 	want, until := digests(t, h.sites["a"].Root(t)), h.executed("a")
 	h.job.site(encrypted)
-	h.job.config.Backup, h.job.config.PointInTime, h.job.config.Server.Dir = "", &backup.PointInTime{Latest: true}, "/srv/volume/data.restored"
+	h.job.config.Backup, h.job.config.PointInTime, h.job.config.Server.Dir = "", &terms.PointInTime{Latest: true}, "/srv/volume/data.restored"
 	first := h.job.cmd("load")
 	var said bytes.Buffer
 	first.Stdout, first.Stderr = &said, &said
@@ -221,7 +221,7 @@ func killedReplay(t *testing.T, encrypted bool, method string) {
 	progress := filepath.Join(h.job.dir, "run", "progress")
 	mysqltest.Eventually(t, "it replays", func() bool {
 		raw, _ := os.ReadFile(progress)
-		return strings.Contains(string(raw), string(backup.Replaying))
+		return strings.Contains(string(raw), string(terms.Replaying))
 	})
 	_ = first.Cancel()
 	if first.Wait() == nil {
@@ -239,8 +239,8 @@ func killedReplay(t *testing.T, encrypted bool, method string) {
 	}
 	// The volume has its data for that point; for another one it is not taken.
 	h.job.closed()
-	h.job.config.PointInTime = &backup.PointInTime{GTID: h.kept()[12].id}
-	h.job.fails("load", backup.TargetNotEmpty, 14)
+	h.job.config.PointInTime = &terms.PointInTime{GTID: h.kept()[12].id}
+	h.job.fails("load", terms.TargetNotEmpty, 14)
 }
 
 func TestPointsOfAnEncryptedHistory(t *testing.T) {
@@ -259,7 +259,7 @@ func (h *history) refusals() {
 			lost = e
 		}
 	}
-	refused := func(name string, p backup.PointInTime, want backup.Reason, says ...string) {
+	refused := func(name string, p terms.PointInTime, want terms.Reason, says ...string) {
 		t.Helper()
 		h.job.config.Backup, h.job.config.PointInTime, h.job.config.Server.Dir = "", &p, "/srv/volume/refused.restored"
 		if res := h.job.fails("load", want, 14); !containsAll(res.Message, says...) {
@@ -269,18 +269,18 @@ func (h *history) refusals() {
 			t.Errorf("%s: %d files were made", name, len(left))
 		}
 	}
-	refused("before the first backup", backup.PointInTime{Time: &early}, backup.TargetBeforeBackup)
-	refused("in the first backup", backup.PointInTime{GTID: h.kept()[2].id}, backup.TargetBeforeBackup)
-	refused("later than the archive", backup.PointInTime{Time: &late}, backup.TargetNotArchived)
-	refused("a stranger", backup.PointInTime{GTID: "00000000-0000-0000-0000-000000000001:1"}, backup.TargetNotArchived)
-	refused("no such epoch", backup.PointInTime{BeforeFailover: 99}, backup.TargetNotArchived)
-	refused("lost", backup.PointInTime{GTID: lost.id}, backup.TransactionLost, "epoch 1", "epoch 2", "kubectl mfg backup lost")
-	refused("before what was lost", backup.PointInTime{BeforeGTID: lost.id}, backup.TransactionLost)
+	refused("before the first backup", terms.PointInTime{Time: &early}, terms.TargetBeforeBackup)
+	refused("in the first backup", terms.PointInTime{GTID: h.kept()[2].id}, terms.TargetBeforeBackup)
+	refused("later than the archive", terms.PointInTime{Time: &late}, terms.TargetNotArchived)
+	refused("a stranger", terms.PointInTime{GTID: "00000000-0000-0000-0000-000000000001:1"}, terms.TargetNotArchived)
+	refused("no such epoch", terms.PointInTime{BeforeFailover: 99}, terms.TargetNotArchived)
+	refused("lost", terms.PointInTime{GTID: lost.id}, terms.TransactionLost, "epoch 1", "epoch 2", "kubectl mfg backup lost")
+	refused("before what was lost", terms.PointInTime{BeforeGTID: lost.id}, terms.TransactionLost)
 	h.gap(refused)
 }
 
 // gap removes a file of epoch 2 from the archive: what it held is named, and what lies in it or behind it is refused.
-func (h *history) gap(refused func(string, backup.PointInTime, backup.Reason, ...string)) {
+func (h *history) gap(refused func(string, terms.PointInTime, terms.Reason, ...string)) {
 	t := h.t
 	t.Helper()
 	a := h.store()
@@ -308,11 +308,11 @@ func (h *history) gap(refused func(string, backup.PointInTime, backup.Reason, ..
 			inside = e.id
 		}
 	}
-	refused("a time in a gap", backup.PointInTime{Time: &within}, backup.TargetInGap, middle.Set.String())
-	refused("a transaction in a gap", backup.PointInTime{GTID: inside}, backup.TargetInGap, middle.Set.String())
-	refused("behind a gap", backup.PointInTime{BeforeFailover: 3}, backup.TargetInGap, middle.Set.String())
+	refused("a time in a gap", terms.PointInTime{Time: &within}, terms.TargetInGap, middle.Set.String())
+	refused("a transaction in a gap", terms.PointInTime{GTID: inside}, terms.TargetInGap, middle.Set.String())
+	refused("behind a gap", terms.PointInTime{BeforeFailover: 3}, terms.TargetInGap, middle.Set.String())
 	// What is behind the gap, with a backup that was made after it, is not.
-	if res, _ := h.load(99, backup.PointInTime{Latest: true}, false); res.Backup != "second" {
+	if res, _ := h.load(99, terms.PointInTime{Latest: true}, false); res.Backup != "second" {
 		t.Errorf("%+v", res)
 	}
 	h.job.closed()

@@ -4,30 +4,29 @@ package job
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"strings"
 	"time"
 
-	"github.com/mysql-mfg/mfg/internal/bucket"
+	"github.com/mysql-mfg/mfg/backup/job/loading"
+	"github.com/mysql-mfg/mfg/backup/job/making"
+	"github.com/mysql-mfg/mfg/backup/job/terms"
 )
 
 // Program is one run.
 type Program struct {
-	Config Config
+	Config terms.Config
 	// Out gets lines of JSON.
 	Out io.Writer
 	Log *slog.Logger
 	// Version is noted in the manifest.
 	Version string
 
-	report *reporter
-	// reached is the set of GTIDs of the target of a load, once it is settled.
-	reached string
+	report *terms.Reporter
 }
 
 // Commands are what Run knows.
@@ -36,10 +35,11 @@ var Commands = []string{"make", "load", "verify", "list", "fetch", "delete", "sw
 // Run does one thing, reports the outcome, and returns the code to exit with. It gives way once ctx ends.
 func (p *Program) Run(ctx context.Context, command string) int {
 	began := time.Now()
-	p.report = newReporter(p.Config, p.Out)
+	out := p.Out
 	if command == "fetch" { // its output is the backup itself
-		p.report = newReporter(p.Config, io.Discard)
+		out = io.Discard
 	}
+	p.report = terms.NewReporter(out, p.Config.ProgressFile)
 	ctx, stop := p.bounded(ctx)
 	defer stop()
 	res, err := p.dispatch(ctx, command)
@@ -50,23 +50,21 @@ func (p *Program) Run(ctx context.Context, command string) int {
 	if res.Seconds == 0 { // unless an earlier run did it, and this one tells of it
 		res.Seconds = time.Since(began).Seconds()
 	}
-	res.Reason = ReasonOf(err)
+	res.Reason = terms.ReasonOf(err)
 	if err != nil {
 		res.Message = err.Error()
-		p.Log.Error("backup "+command+" ends", "reason", string(res.Reason), "error", clip(res.Message, messageMax))
+		p.Log.Error("backup "+command+" ends", "reason", string(res.Reason), "error", res.Bounded().Message)
 	}
-	p.report.end(p.Config, res)
+	p.report.End(res, p.Config.ResultFile)
 	return res.Reason.ExitCode()
 }
 
-func (p *Program) dispatch(ctx context.Context, command string) (Result, error) {
+func (p *Program) dispatch(ctx context.Context, command string) (terms.Result, error) {
 	switch command {
 	case "make":
-		return p.Make(ctx)
-	case "load":
-		return p.Load(ctx)
-	case "verify":
-		return p.Verify(ctx)
+		return making.Maker{Config: p.Config, Log: p.Log, Report: p.report, Version: p.Version}.Make(ctx)
+	case "load", "verify":
+		return p.load(ctx, command)
 	case "list":
 		return p.list(ctx)
 	case "fetch":
@@ -76,7 +74,17 @@ func (p *Program) dispatch(ctx context.Context, command string) (Result, error) 
 	case "sweep":
 		return p.sweep(ctx)
 	}
-	return Result{}, fail(BadConfig, fmt.Errorf("backup %q: choose one of %s", command, strings.Join(Commands, ", ")))
+	return terms.Result{}, terms.Fail(terms.BadConfig, fmt.Errorf("backup %q: choose one of %s", command, strings.Join(Commands, ", ")))
+}
+
+// load loads a backup, to stay or to be looked at.
+func (p *Program) load(ctx context.Context, command string) (terms.Result, error) {
+	l := &loading.Loader{Config: p.Config, Log: p.Log, Report: p.report}
+	defer func() { p.Config.Backup = l.Config.Backup }() // which one it was is told, however it ended
+	if command == "verify" {
+		return l.Verify(ctx)
+	}
+	return l.Load(ctx)
 }
 
 // yieldInterval is how often it is looked whether the file is there that tells to give way.
@@ -88,7 +96,7 @@ func (p *Program) bounded(parent context.Context) (context.Context, func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		deadline, ticker := time.NewTimer(p.Config.timeout()), time.NewTicker(yieldInterval)
+		deadline, ticker := time.NewTimer(p.Config.Timeout()), time.NewTicker(yieldInterval)
 		defer deadline.Stop()
 		defer ticker.Stop()
 		for {
@@ -102,7 +110,7 @@ func (p *Program) bounded(parent context.Context) (context.Context, func()) {
 				cancel(errTimeout)
 				return
 			case <-ticker.C:
-				if p.report.stalled(p.Config.idleTimeout()) {
+				if p.report.Stalled(p.Config.IdleTimeout()) {
 					cancel(errStalled)
 					return
 				}
@@ -119,114 +127,17 @@ func (p *Program) bounded(parent context.Context) (context.Context, func()) {
 	return ctx, func() { cancel(nil); <-done }
 }
 
-// list writes the manifests, one a line, and no progress.
-func (p *Program) list(ctx context.Context) (Result, error) {
-	b, err := bucket.Open(ctx, p.Config.Bucket)
-	if err != nil {
-		return Result{}, err
+// What ends a run before its time.
+var (
+	errYield   = terms.Fail(terms.Yielded, errors.New("told to give way"))
+	errStalled = terms.Fail(terms.Stalled, errors.New("not a byte went on any more: look at the disk, and at the storage or the site that it came from"))
+	errTimeout = terms.Fail(terms.TimedOut, errors.New("the time for all of it is over: raise the timeout of the profile, or look at what was slow"))
+)
+
+// cause says why everything was ended, instead of what came of it.
+func cause(ctx context.Context, err error) error {
+	if why := context.Cause(ctx); err != nil && (errors.Is(why, errYield) || errors.Is(why, errTimeout) || errors.Is(why, errStalled)) {
+		return why
 	}
-	defer func() { _ = b.Close() }()
-	entries, err := b.List(ctx)
-	if err != nil {
-		return Result{}, err
-	}
-	for _, e := range entries {
-		line := struct {
-			Name     string           `json:"name"`
-			Manifest *bucket.Manifest `json:"manifest,omitempty"`
-			Error    string           `json:"error,omitempty"`
-		}{Name: e.Name, Manifest: e.Manifest}
-		if e.Err != nil {
-			line.Error = e.Err.Error()
-		}
-		if err := json.NewEncoder(p.Out).Encode(line); err != nil {
-			return Result{}, err
-		}
-	}
-	return Result{}, nil
+	return err
 }
-
-// remove removes one backup. One that is gone is no error: it may be asked again. Neither is one that is not ours: it stays, and of ours there is
-// nothing.
-func (p *Program) remove(ctx context.Context) (Result, error) {
-	if p.Config.Backup == "" {
-		return Result{}, fail(BadConfig, fmt.Errorf("which backup is to be removed? set backup"))
-	}
-	b, err := bucket.Open(ctx, p.Config.Bucket)
-	if err != nil {
-		return Result{}, err
-	}
-	defer func() { _ = b.Close() }()
-	why, err := p.notOurs(ctx, b)
-	if err != nil {
-		return Result{}, err
-	}
-	if why != "" {
-		return Result{Warnings: []string{why}}, nil
-	}
-	if err := b.Delete(ctx, p.Config.Backup); err != nil && bucket.KindOf(err) != bucket.NotFound {
-		return Result{}, err
-	}
-	return Result{Removed: 1}, nil
-}
-
-// notOurs is why what lies under the name of the backup must not be removed: two groups of one name, in two clusters, give their backups the same names,
-// and a backup that was kept from an earlier MysqlBackup of the name is not this one's. It is empty if it may be removed.
-func (p *Program) notOurs(ctx context.Context, b *bucket.Bucket) (string, error) {
-	foreign, err := p.foreign(ctx, b)
-	if err != nil {
-		return "", err
-	}
-	stored, err := b.OpenStored(ctx, p.Config.Backup)
-	switch kind := bucket.KindOf(err); {
-	case err == nil && p.Config.isOlder(stored.Manifest):
-		return "it was kept from an earlier MysqlBackup of this name, and stays", nil
-	case err == nil && p.Config.GroupUID != "" && stored.Manifest.GroupUID == p.Config.GroupUID:
-		return "", nil // it names us, so it is ours, also in a place that another group has taken since
-	case err != nil && kind != bucket.NotFound && kind != bucket.Damaged && kind != bucket.TooNew:
-		return "", err
-	case foreign:
-		return "the place is another group's, and what is there stays: nothing of it is this one's", nil
-	}
-	return "", nil
-}
-
-// foreign is true if the place is another group's.
-func (p *Program) foreign(ctx context.Context, b *bucket.Bucket) (bool, error) {
-	if p.Config.GroupUID == "" {
-		return false, nil
-	}
-	return b.IsForeign(ctx, p.Config.GroupUID)
-}
-
-// sweepMin is the least age of what is swept, whatever was asked for: an attempt may still run.
-const sweepMin = time.Hour
-
-func (p *Program) sweep(ctx context.Context) (Result, error) {
-	b, err := bucket.Open(ctx, p.Config.Bucket)
-	if err != nil {
-		return Result{}, err
-	}
-	defer func() { _ = b.Close() }()
-	foreign, err := p.foreign(ctx, b)
-	if err != nil {
-		return Result{}, err
-	}
-	if foreign {
-		return Result{Warnings: []string{"the place is another group's: nothing is swept"}}, nil
-	}
-	age := max(sweepMin, time.Duration(p.Config.OlderThanSeconds)*time.Second)
-	swept, err := b.Sweep(ctx, time.Now().Add(-age))
-	return Result{Removed: swept.Objects + swept.Uploads, StoredBytes: swept.Bytes}, err
-}
-
-// toolVersion is what mysqldump says of itself.
-func toolVersion(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "mysqldump", "--version").Output()
-	if err != nil {
-		return "", fail(BadConfig, fmt.Errorf("ask mysqldump for its version: %w", err))
-	}
-	return clip(oneLine(string(out)), 200), nil
-}
-
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

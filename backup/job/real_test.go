@@ -25,7 +25,7 @@ import (
 
 	"filippo.io/age"
 
-	backup "github.com/mysql-mfg/mfg/backup/job"
+	"github.com/mysql-mfg/mfg/backup/job/terms"
 	"github.com/mysql-mfg/mfg/internal/bucket"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
@@ -46,7 +46,7 @@ type job struct {
 	t        *testing.T
 	dir      string
 	identity *age.X25519Identity
-	config   backup.Config
+	config   terms.Config
 	// closed ends the server that opened opened last.
 	closed func()
 }
@@ -106,10 +106,10 @@ func newJob(t *testing.T, keyring bool) *job {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	j.config = backup.Config{
+	j.config = terms.Config{
 		Bucket: bucket.Config{Folder: "/srv/bucket", Namespace: "shop", Group: "orders"}, Backup: "nightly-1", GroupUID: "uid", Profile: "nightly",
 		Site: "a", Epoch: 3, Method: bucket.Logical, Recipients: []string{j.identity.Recipient().String()}, IdentityFile: "/srv/identity",
-		Server: backup.Server{Dir: "/srv/scratch/data", RunDir: "/srv/run", TmpDir: "/srv/tmp"}, TimeoutSeconds: 600, ResultFile: "/srv/run/result",
+		Server: terms.Server{Dir: "/srv/scratch/data", RunDir: "/srv/run", TmpDir: "/srv/tmp"}, TimeoutSeconds: 600, ResultFile: "/srv/run/result",
 		ProgressFile: "/srv/run/progress",
 	}
 	if keyring {
@@ -120,7 +120,7 @@ func newJob(t *testing.T, keyring bool) *job {
 
 // from has the job copy a server.
 func (j *job) from(s *mysqltest.Server) *job {
-	j.config.Source = backup.Source{Host: "127.0.0.1", Port: s.Port, User: mysql.AccountBackup, PasswordFile: "/srv/password", CAFile: "/srv/ca.crt"}
+	j.config.Source = terms.Source{Host: "127.0.0.1", Port: s.Port, User: mysql.AccountBackup, PasswordFile: "/srv/password", CAFile: "/srv/ca.crt"}
 	return j
 }
 
@@ -137,7 +137,7 @@ func (j *job) cmd(command string) *exec.Cmd {
 }
 
 // run runs the program to its end.
-func (j *job) run(command string) (backup.Result, int) {
+func (j *job) run(command string) (terms.Result, int) {
 	j.t.Helper()
 	began := time.Now()
 	cmd := j.cmd(command)
@@ -156,17 +156,17 @@ func (j *job) run(command string) (backup.Result, int) {
 }
 
 // must runs the program, which must succeed.
-func (j *job) must(command string) backup.Result {
+func (j *job) must(command string) terms.Result {
 	j.t.Helper()
 	res, code := j.run(command)
-	if code != 0 || res.Reason != backup.Succeeded {
+	if code != 0 || res.Reason != terms.Succeeded {
 		j.t.Fatalf("%s: code %d: %+v", command, code, res)
 	}
 	return res
 }
 
 // fails runs the program, which must end so.
-func (j *job) fails(command string, want backup.Reason, code int) backup.Result {
+func (j *job) fails(command string, want terms.Reason, code int) terms.Result {
 	j.t.Helper()
 	res, got := j.run(command)
 	if res.Reason != want || got != code || res.Message == "" {
@@ -176,11 +176,11 @@ func (j *job) fails(command string, want backup.Reason, code int) backup.Result 
 }
 
 // result is that of the last line of progress.
-func (j *job) result(out []byte) backup.Result {
+func (j *job) result(out []byte) terms.Result {
 	j.t.Helper()
-	var last backup.Result
+	var last terms.Result
 	for line := range bytes.Lines(out) {
-		var p backup.Progress
+		var p terms.Progress
 		if json.Unmarshal(line, &p) == nil && p.Result != nil {
 			last = *p.Result
 		}

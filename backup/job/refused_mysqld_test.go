@@ -17,7 +17,8 @@ import (
 	"strings"
 	"testing"
 
-	backup "github.com/mysql-mfg/mfg/backup/job"
+	"github.com/mysql-mfg/mfg/backup/job/mysqld"
+	"github.com/mysql-mfg/mfg/backup/job/terms"
 	"github.com/mysql-mfg/mfg/internal/bucket"
 	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
 )
@@ -90,7 +91,7 @@ func TestBadBackups(t *testing.T) {
 	cases := map[string]struct {
 		backup string
 		spoil  func() (undo func())
-		reason backup.Reason
+		reason terms.Reason
 		code   int
 		begun  bool
 	}{
@@ -102,14 +103,14 @@ func TestBadBackups(t *testing.T) {
 			other = append(other, make([]byte, max(0, len(whole)-len(other)))...)[:len(whole)]
 			write(t, a, other)
 			return func() { write(t, a, whole) }
-		}, reason: backup.Reason(bucket.Damaged), code: backup.ExitDamaged, begun: true},
+		}, reason: terms.Reason(bucket.Damaged), code: terms.ExitDamaged, begun: true},
 		"two objects changed places": {spoil: func() func() {
 			a, b := j.object("nightly-1", "dump."), j.object("nightly-1", "facts.")
 			x, y := read(t, a), read(t, b)
 			write(t, a, y)
 			write(t, b, x)
 			return func() { write(t, a, x); write(t, b, y) }
-		}, reason: backup.Reason(bucket.Damaged), code: backup.ExitDamaged},
+		}, reason: terms.Reason(bucket.Damaged), code: terms.ExitDamaged},
 		"an object is missing": {spoil: func() func() {
 			a := j.object("nightly-1", "dump.")
 			whole := read(t, a)
@@ -117,28 +118,28 @@ func TestBadBackups(t *testing.T) {
 				t.Fatal(err)
 			}
 			return func() { write(t, a, whole) }
-		}, reason: backup.Reason(bucket.Damaged), code: backup.ExitDamaged},
-		"the manifest of another group": {spoil: set("group", "carts"), reason: backup.Reason(bucket.Damaged), code: backup.ExitDamaged},
+		}, reason: terms.Reason(bucket.Damaged), code: terms.ExitDamaged},
+		"the manifest of another group": {spoil: set("group", "carts"), reason: terms.Reason(bucket.Damaged), code: terms.ExitDamaged},
 		"the manifest of another backup": {spoil: func() func() {
 			a := j.object("nightly-1", "manifest.json")
 			whole := read(t, a)
 			write(t, a, read(t, j.object("nightly-2", "manifest.json")))
 			return func() { write(t, a, whole) }
-		}, reason: backup.Reason(bucket.Damaged), code: backup.ExitDamaged},
-		"a manifest with a field of nobody": {spoil: set("open", true), reason: backup.Reason(bucket.Damaged), code: backup.ExitDamaged},
-		"another GTID set than the dump's":  {spoil: set("gtidExecuted", "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5"), reason: backup.Differs, code: backup.ExitDamaged, begun: true},
-		"of a newer mfg":                    {spoil: set("version", 99), reason: backup.Reason(bucket.TooNew), code: backup.ExitRefused},
-		"of a later MySQL":                  {spoil: set("mysqlVersion", "99.1.0"), reason: backup.VersionTooOld, code: backup.ExitRefused},
-		"of a MySQL without a version":      {spoil: set("mysqlVersion", "?"), reason: backup.VersionTooOld, code: backup.ExitRefused},
-		"more data than the volume holds":   {spoil: set("volumeBytes", int64(1)<<46), reason: backup.VolumeTooSmall, code: backup.ExitRefused},
+		}, reason: terms.Reason(bucket.Damaged), code: terms.ExitDamaged},
+		"a manifest with a field of nobody": {spoil: set("open", true), reason: terms.Reason(bucket.Damaged), code: terms.ExitDamaged},
+		"another GTID set than the dump's":  {spoil: set("gtidExecuted", "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5"), reason: terms.Differs, code: terms.ExitDamaged, begun: true},
+		"of a newer mfg":                    {spoil: set("version", 99), reason: terms.Reason(bucket.TooNew), code: terms.ExitRefused},
+		"of a later MySQL":                  {spoil: set("mysqlVersion", "99.1.0"), reason: terms.VersionTooOld, code: terms.ExitRefused},
+		"of a MySQL without a version":      {spoil: set("mysqlVersion", "?"), reason: terms.VersionTooOld, code: terms.ExitRefused},
+		"more data than the volume holds":   {spoil: set("volumeBytes", int64(1)<<46), reason: terms.VolumeTooSmall, code: terms.ExitRefused},
 		"a copy of a group that is encrypted": {backup: "copy-1", spoil: func() func() { return j.edit("copy-1", func(m map[string]any) { m["dataEncrypted"] = true }) },
-			reason: backup.EncryptionMismatch, code: backup.ExitRefused},
-		"no such backup": {backup: "gone", spoil: func() func() { return func() {} }, reason: backup.Reason(bucket.NotFound), code: backup.ExitStorage},
+			reason: terms.EncryptionMismatch, code: terms.ExitRefused},
+		"no such backup": {backup: "gone", spoil: func() func() { return func() {} }, reason: terms.Reason(bucket.NotFound), code: terms.ExitStorage},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			j.t = t
-			for _, path := range []string{target, target + backup.PartialSuffix, target + ".backup"} {
+			for _, path := range []string{target, target + mysqld.PartialSuffix, target + ".backup"} {
 				if err := os.RemoveAll(path); err != nil {
 					t.Fatal(err)
 				}
@@ -150,7 +151,7 @@ func TestBadBackups(t *testing.T) {
 			j.fails("load", tc.reason, tc.code)
 			undo()
 			_, there := os.Stat(target)
-			_, mark := os.Stat(target + backup.PartialSuffix)
+			_, mark := os.Stat(target + mysqld.PartialSuffix)
 			if tc.begun && mark != nil || !tc.begun && there == nil {
 				t.Errorf("begun: %t, and the directory is there: %t, with its mark: %t", tc.begun, there == nil, mark == nil)
 			}
@@ -217,12 +218,12 @@ func TestBadStorage(t *testing.T) {
 			var before, after int
 			const connections = "SELECT SUM(total_connections) FROM performance_schema.accounts WHERE user = 'mfg_backup'"
 			_ = root.QueryRowContext(t.Context(), connections).Scan(&before)
-			j.fails("make", backup.Reason(tc.want), backup.ExitStorage)
+			j.fails("make", terms.Reason(tc.want), terms.ExitStorage)
 			_ = root.QueryRowContext(t.Context(), connections).Scan(&after)
 			if before != after {
 				t.Errorf("the site was asked %d times for a dump that can be put nowhere", after-before)
 			}
-			j.fails("load", backup.Reason(tc.want), backup.ExitStorage)
+			j.fails("load", terms.Reason(tc.want), terms.ExitStorage)
 			for _, name := range []string{"data", "data.restored"} {
 				if _, err := os.Stat(filepath.Join(j.dir, "volume", name)); err == nil {
 					t.Errorf("%s is there", name)

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	backup "github.com/mysql-mfg/mfg/backup/job"
+	"github.com/mysql-mfg/mfg/backup/job/terms"
 	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
 )
 
@@ -19,11 +19,11 @@ func TestStalled(t *testing.T) {
 	fill(t, s, 60)
 	j := newJob(t, false).from(s)
 	j.config.IdleTimeoutSeconds = 5
-	_, wait, _ := j.begun("make", backup.Dumping)
+	_, wait, _ := j.begun("make", terms.Dumping)
 	s.Signal(t, syscall.SIGSTOP)
 	res, code := wait()
 	s.Signal(t, syscall.SIGCONT)
-	if res.Reason != backup.Stalled || code != backup.ExitSource {
+	if res.Reason != terms.Stalled || code != terms.ExitSource {
 		t.Errorf("a dump of a site that stands still: code %d: %+v", code, res)
 	}
 	if names, others := j.backups(); len(names)+others > 0 {
@@ -36,7 +36,7 @@ func TestStalled(t *testing.T) {
 
 	j.must("make")
 	j.site(false)
-	_, wait, _ = j.begun("load", backup.Loading)
+	_, wait, _ = j.begun("load", terms.Loading)
 	pids, _ := processes(t, "--socket=/srv/run/load.sock")
 	if len(pids) == 0 {
 		t.Fatal("no mysqld loads")
@@ -46,7 +46,7 @@ func TestStalled(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if res, code := wait(); res.Reason != backup.Stalled || code != backup.ExitSource {
+	if res, code := wait(); res.Reason != terms.Stalled || code != terms.ExitSource {
 		t.Errorf("a load into a server that stands still: code %d: %+v", code, res)
 	}
 	j.must("load") // and begun again from nothing

@@ -17,7 +17,8 @@ import (
 	"testing"
 	"time"
 
-	backup "github.com/mysql-mfg/mfg/backup/job"
+	"github.com/mysql-mfg/mfg/backup/job/mysqld"
+	"github.com/mysql-mfg/mfg/backup/job/terms"
 	"github.com/mysql-mfg/mfg/internal/bucket"
 	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
 )
@@ -35,7 +36,7 @@ func fill(t *testing.T, s *mysqltest.Server, thousands int) {
 }
 
 // begun starts the program and waits until it is in a phase with bytes done.
-func (j *job) begun(command string, phase backup.Phase) (out *bytes.Buffer, wait func() (backup.Result, int), signal func(syscall.Signal)) {
+func (j *job) begun(command string, phase terms.Phase) (out *bytes.Buffer, wait func() (terms.Result, int), signal func(syscall.Signal)) {
 	j.t.Helper()
 	_ = os.Remove(filepath.Join(j.dir, "run", "progress"))
 	cmd := j.cmd(command)
@@ -51,7 +52,7 @@ func (j *job) begun(command string, phase backup.Phase) (out *bytes.Buffer, wait
 		raw, _ := os.ReadFile(filepath.Join(j.dir, "run", "progress"))
 		return bytes.Contains(raw, []byte(`"phase":"`+string(phase)+`"`)) || bytes.Contains(raw, []byte(`"result"`))
 	})
-	return out, func() (backup.Result, int) { done(); return j.result(out.Bytes()), cmd.ProcessState.ExitCode() },
+	return out, func() (terms.Result, int) { done(); return j.result(out.Bytes()), cmd.ProcessState.ExitCode() },
 		func(sig syscall.Signal) {
 			raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", cmd.Process.Pid, cmd.Process.Pid))
 			pid, _ := strconv.Atoi(strings.TrimSpace(string(raw)))
@@ -70,7 +71,7 @@ func TestYield(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			j := newJob(t, false).from(s)
 			j.config.YieldFile = "/srv/run/yield"
-			_, wait, signal := j.begun("make", backup.Dumping)
+			_, wait, signal := j.begun("make", terms.Dumping)
 			altered := make(chan time.Time, 1)
 			go func() {
 				_, _ = root.ExecContext(t.Context(), "ALTER TABLE big.rows_ COMMENT = '"+how+"'")
@@ -105,7 +106,7 @@ func TestYield(t *testing.T) {
 				t.Errorf("the ALTER waited for %s", took)
 			}
 			res, code := wait()
-			want := map[string]int{"signal": backup.ExitYielded, "file": backup.ExitYielded, "operator": backup.ExitSource}[how]
+			want := map[string]int{"signal": terms.ExitYielded, "file": terms.ExitYielded, "operator": terms.ExitSource}[how]
 			if code != want {
 				t.Errorf("code %d: %+v", code, res)
 			}
@@ -131,10 +132,10 @@ func TestYieldClone(t *testing.T) {
 	fill(t, s, 60)
 	j := newJob(t, false).from(s)
 	j.config.Method = bucket.Physical
-	_, wait, signal := j.begun("make", backup.Cloning)
+	_, wait, signal := j.begun("make", terms.Cloning)
 	signal(syscall.SIGTERM)
 	began := time.Now()
-	if res, code := wait(); code != backup.ExitYielded {
+	if res, code := wait(); code != terms.ExitYielded {
 		t.Errorf("code %d: %+v", code, res)
 	}
 	t.Logf("ended after %s", time.Since(began).Round(time.Millisecond))
@@ -151,9 +152,9 @@ func TestYieldClone(t *testing.T) {
 func TestDumpDies(t *testing.T) {
 	s := origin(t, mysqltest.Options{})
 	fill(t, s, 60)
-	for how, reason := range map[string]backup.Reason{"program": backup.DumpFailed, "session": backup.SourceLost} {
+	for how, reason := range map[string]terms.Reason{"program": terms.DumpFailed, "session": terms.SourceLost} {
 		j := newJob(t, false).from(s)
-		_, wait, _ := j.begun("make", backup.Dumping)
+		_, wait, _ := j.begun("make", terms.Dumping)
 		if how == "program" {
 			mysqltest.Eventually(t, "mysqldump is killed", func() bool {
 				pids, _ := processes(t, "--defaults-file=/proc/self/fd/3\x00--databases")
@@ -173,7 +174,7 @@ func TestDumpDies(t *testing.T) {
 				return err == nil
 			})
 		}
-		if res, code := wait(); res.Reason != reason || code != backup.ExitSource {
+		if res, code := wait(); res.Reason != reason || code != terms.ExitSource {
 			t.Errorf("%s: code %d: %+v", how, code, res)
 		}
 		if names, others := j.backups(); len(names)+others > 0 {
@@ -194,7 +195,7 @@ func TestLoadRefuses(t *testing.T) {
 		t.Errorf("made again: %+v, want what %+v stored, with a warning", again, first)
 	}
 	j.config.GroupUID = "another"
-	j.fails("make", backup.Reason(bucket.Foreign), backup.ExitStorage)
+	j.fails("make", terms.Reason(bucket.Foreign), terms.ExitStorage)
 	j.config.GroupUID = ours
 	j.site(false)
 	target := filepath.Join(j.dir, "volume", "data.restored")
@@ -209,7 +210,7 @@ func TestLoadRefuses(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(j.dir, "wrong"), []byte(wrong.identity.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	j.fails("load", backup.WrongIdentity, backup.ExitRefused)
+	j.fails("load", terms.WrongIdentity, terms.ExitRefused)
 	untouched()
 	j.config.IdentityFile = "/srv/identity"
 	var object string
@@ -229,13 +230,13 @@ func TestLoadRefuses(t *testing.T) {
 		}
 	}
 	put(whole[:len(whole)/2])
-	j.fails("load", backup.Reason(bucket.Damaged), backup.ExitDamaged)
+	j.fails("load", terms.Reason(bucket.Damaged), terms.ExitDamaged)
 	untouched()
 	flipped := bytes.Clone(whole)
 	flipped[len(flipped)*2/3] ^= 1
 	put(flipped)
-	j.fails("load", backup.Reason(bucket.Damaged), backup.ExitDamaged)
-	if _, err := os.Stat(target + backup.PartialSuffix); err != nil {
+	j.fails("load", terms.Reason(bucket.Damaged), terms.ExitDamaged)
+	if _, err := os.Stat(target + mysqld.PartialSuffix); err != nil {
 		t.Errorf("half a load has no mark: %v", err)
 	}
 	put(whole)
@@ -257,13 +258,13 @@ func TestLoadRefuses(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(mine, "keep"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	j.fails("verify", backup.TargetNotEmpty, backup.ExitRefused)
+	j.fails("verify", terms.TargetNotEmpty, terms.ExitRefused)
 	if _, err := os.Stat(filepath.Join(mine, "keep")); err != nil {
 		t.Error(err)
 	}
 	_ = os.RemoveAll(mine)
 	j.config.Query = "SELECT 0"
-	j.fails("verify", backup.QueryFailed, backup.ExitDamaged)
+	j.fails("verify", terms.QueryFailed, terms.ExitDamaged)
 	j.must("sweep")
 	j.must("delete")
 	if names, others := j.backups(); len(names)+others > 0 {
@@ -277,15 +278,15 @@ func TestRightsAreChecked(t *testing.T) {
 	j := newJob(t, false).from(s)
 	for _, right := range []string{"TRIGGER", "SHOW_ROUTINE", "SHOW VIEW"} {
 		s.Exec(t, "REVOKE "+right+" ON *.* FROM mfg_backup")
-		j.fails("make", backup.SourceRefused, backup.ExitSource)
+		j.fails("make", terms.SourceRefused, terms.ExitSource)
 		s.Exec(t, "GRANT "+right+" ON *.* TO mfg_backup")
 	}
 	if err := os.WriteFile(filepath.Join(j.dir, "password"), []byte("wrong"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	j.fails("make", backup.SourceRefused, backup.ExitSource)
+	j.fails("make", terms.SourceRefused, terms.ExitSource)
 	j.config.Source.Port = 1
-	j.fails("make", backup.SourceUnreachable, backup.ExitSource)
+	j.fails("make", terms.SourceUnreachable, terms.ExitSource)
 }
 
 // processes are those whose arguments hold a text, and all arguments of all processes.

@@ -17,8 +17,8 @@ import (
 const AccountBackup = "mfg_backup"
 
 // BackupRights are what a dump and a clone need, by the manual and by what the program asks for. We did not try to leave out each one.
-// Without SHOW VIEW, TRIGGER or SHOW_ROUTINE mysqldump leaves things out and reports nothing, so backup/job refuses an account that lacks
-// any of these rights before it copies anything; that refusal is tested, for those three.
+// Without SHOW VIEW, TRIGGER or SHOW_ROUTINE mysqldump leaves things out and reports nothing, so backup/job/making refuses an account
+// that lacks any of these rights before it copies anything; that refusal is tested, for those three.
 //
 //   - SELECT: rows, mysql.user with the hashes of passwords, roles; SHOW VIEW, TRIGGER, EVENT and SHOW_ROUTINE: definitions
 //   - FLUSH_TABLES: the short lock that fits the GTID set to the snapshot; REPLICATION CLIENT: the position of the binary log

@@ -32,7 +32,7 @@ const (
 	ClassLost Class = "lost"
 )
 
-// classes are the codes of backup/job; a test keeps them alike.
+// classes are the codes of backup/job/terms; a test keeps them alike.
 var classes = map[int]Class{
 	0: ClassSucceeded, 1: ClassOther, 2: ClassConfig, 10: ClassStorage, 11: ClassSource, 12: ClassYielded, 13: ClassTimedOut, 14: ClassRefused, 15: ClassDamaged,
 }

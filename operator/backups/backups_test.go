@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/backup/job"
+	"github.com/mysql-mfg/mfg/backup/job/terms"
 	"github.com/mysql-mfg/mfg/internal/bucket"
 	"github.com/mysql-mfg/mfg/operator/backup"
 	"github.com/mysql-mfg/mfg/operator/scope"
@@ -105,16 +105,16 @@ func TestAResultOfAnotherPodIsNotBelieved(t *testing.T) {
 
 // TestExitCodes holds the classes of the operator and the codes of the program together, and says of each whether it is tried again.
 func TestExitCodes(t *testing.T) {
-	want := map[job.Reason]struct {
+	want := map[terms.Reason]struct {
 		class backup.Class
 		again bool
 	}{
-		job.Succeeded: {backup.ClassSucceeded, false}, job.BadConfig: {backup.ClassConfig, false}, job.Yielded: {backup.ClassYielded, true},
-		job.TimedOut: {backup.ClassTimedOut, false}, job.SourceUnreachable: {backup.ClassSource, true}, job.SourceBusy: {backup.ClassSource, true},
-		job.DumpFailed: {backup.ClassSource, true}, job.ServerFailed: {backup.ClassOther, false}, job.VolumeTooSmall: {backup.ClassRefused, false},
-		job.WrongIdentity: {backup.ClassRefused, false}, job.Differs: {backup.ClassDamaged, false}, job.Failed: {backup.ClassOther, false},
-		job.Reason(bucket.Unreachable): {backup.ClassStorage, true}, job.Reason(bucket.AccessDenied): {backup.ClassStorage, true},
-		job.Reason(bucket.Full): {backup.ClassStorage, true},
+		terms.Succeeded: {backup.ClassSucceeded, false}, terms.BadConfig: {backup.ClassConfig, false}, terms.Yielded: {backup.ClassYielded, true},
+		terms.TimedOut: {backup.ClassTimedOut, false}, terms.SourceUnreachable: {backup.ClassSource, true}, terms.SourceBusy: {backup.ClassSource, true},
+		terms.DumpFailed: {backup.ClassSource, true}, terms.ServerFailed: {backup.ClassOther, false}, terms.VolumeTooSmall: {backup.ClassRefused, false},
+		terms.WrongIdentity: {backup.ClassRefused, false}, terms.Differs: {backup.ClassDamaged, false}, terms.Failed: {backup.ClassOther, false},
+		terms.Reason(bucket.Unreachable): {backup.ClassStorage, true}, terms.Reason(bucket.AccessDenied): {backup.ClassStorage, true},
+		terms.Reason(bucket.Full): {backup.ClassStorage, true},
 	}
 	for reason, tc := range want {
 		t.Run(string(reason), func(t *testing.T) {
@@ -122,13 +122,13 @@ func TestExitCodes(t *testing.T) {
 			if class != tc.class || class.Passes() != tc.again {
 				t.Errorf("code %d is of class %s, passes %v", reason.ExitCode(), class, class.Passes())
 			}
-			if reason == job.Succeeded {
+			if reason == terms.Succeeded {
 				return
 			}
 			mb := order("monday", running)
 			w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nil)), mb)
 			w.put(w.madeJob(mb, 1))
-			w.ends("backup-monday", reason.ExitCode(), job.Result{Reason: reason, Message: "why it ended", Backup: "monday"})
+			w.ends("backup-monday", reason.ExitCode(), terms.Result{Reason: reason, Message: "why it ended", Backup: "monday"})
 			w.step("monday")
 			st, phase := w.get("monday").Status, v1alpha1.BackupFailed
 			if tc.again {
@@ -148,7 +148,7 @@ func TestAnAttemptIsMadeAgainElsewhereAfterAWhile(t *testing.T) {
 	mb := order("monday", running)
 	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nil)), mb)
 	w.put(w.madeJob(mb, 1))
-	w.ends("backup-monday", job.ExitSource, job.Result{Reason: job.SourceLost, Backup: "monday"})
+	w.ends("backup-monday", terms.ExitSource, terms.Result{Reason: terms.SourceLost, Backup: "monday"})
 	w.step("monday")
 	w.took()
 	w.step("monday")
@@ -166,7 +166,7 @@ func TestAnAttemptIsMadeAgainElsewhereAfterAWhile(t *testing.T) {
 		t.Errorf("the second attempt is taken from another site: %+v", st)
 	}
 	w.now = w.now.Add(2 * time.Hour)
-	w.ends("backup-monday", job.ExitSource, job.Result{Reason: job.SourceLost, Backup: "monday"})
+	w.ends("backup-monday", terms.ExitSource, terms.Result{Reason: terms.SourceLost, Backup: "monday"})
 	w.step("monday")
 	if st := w.get("monday").Status; st.Phase != v1alpha1.BackupFailed {
 		t.Errorf("there is an end to it, the startingDeadline: %+v", st)
@@ -407,7 +407,7 @@ func TestADeletedBackupIsRemovedFromTheStorage(t *testing.T) {
 	if w.gone("monday") {
 		t.Fatal("it goes before the storage has let go of it")
 	}
-	w.ends("delete-monday", 0, job.Result{Reason: job.Succeeded, Backup: "monday", Removed: 1})
+	w.ends("delete-monday", 0, terms.Result{Reason: terms.Succeeded, Backup: "monday", Removed: 1})
 	w.step("monday")
 	if !w.gone("monday") {
 		t.Error("it stays although nothing is left of it")
@@ -466,7 +466,7 @@ func TestCredentialsThatMayNotDelete(t *testing.T) {
 	mb := order("monday", completedAt(began), deleted)
 	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nil)), mb)
 	w.put(w.taskJob(mb, "delete-monday", v1alpha1.TaskDelete, 0))
-	w.ends("delete-monday", job.ExitStorage, job.Result{Reason: job.Reason(bucket.NoDeleteRight), Backup: "monday"})
+	w.ends("delete-monday", terms.ExitStorage, terms.Result{Reason: terms.Reason(bucket.NoDeleteRight), Backup: "monday"})
 	w.step("monday")
 	if !w.gone("monday") || w.said.Count(v1alpha1.ReasonBackupArtifactKept) != 1 {
 		t.Errorf("credentials without the right to delete are allowed: %v", w.said.List)
@@ -477,7 +477,7 @@ func TestARemovalThatFailedIsTriedAgain(t *testing.T) {
 	mb := order("monday", completedAt(began), deleted)
 	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nil)), mb)
 	w.put(w.taskJob(mb, "delete-monday", v1alpha1.TaskDelete, 0))
-	w.ends("delete-monday", job.ExitStorage, job.Result{Reason: job.Reason(bucket.Unreachable), Backup: "monday"})
+	w.ends("delete-monday", terms.ExitStorage, terms.Result{Reason: terms.Reason(bucket.Unreachable), Backup: "monday"})
 	w.step("monday")
 	if w.gone("monday") || w.jobOf("delete-monday") != nil {
 		t.Fatal("the Job that failed goes, and the backup stays")

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/backup/job"
+	"github.com/mysql-mfg/mfg/backup/job/terms"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
@@ -277,17 +277,17 @@ func TestFailedBackupsOfAScheduleDoNotPileUp(t *testing.T) {
 
 func TestVerification(t *testing.T) {
 	reached := began.Add(-time.Minute)
-	passed := job.Result{Reason: job.Succeeded, Backup: "monday", RestoreSeconds: 12.5, ReplayedTo: &reached}
+	passed := terms.Result{Reason: terms.Succeeded, Backup: "monday", RestoreSeconds: 12.5, ReplayedTo: &reached}
 	for reason, tc := range map[string]struct {
 		code   int
 		result any
 		want   v1alpha1.BackupOutcome
 	}{
 		"it is what it should be":  {0, passed, v1alpha1.BackupPassed},
-		"it is not":                {job.ExitDamaged, job.Result{Reason: job.Differs, Message: "a row is missing", Backup: "monday"}, v1alpha1.BackupNotRestorable},
-		"it cannot be opened":      {job.ExitRefused, job.Result{Reason: job.WrongIdentity, Backup: "monday"}, v1alpha1.BackupNotRestorable},
+		"it is not":                {terms.ExitDamaged, terms.Result{Reason: terms.Differs, Message: "a row is missing", Backup: "monday"}, v1alpha1.BackupNotRestorable},
+		"it cannot be opened":      {terms.ExitRefused, terms.Result{Reason: terms.WrongIdentity, Backup: "monday"}, v1alpha1.BackupNotRestorable},
 		"it says nothing":          {1, "", v1alpha1.BackupNotRestorable},
-		"it is another one's word": {0, job.Result{Reason: job.Succeeded, Backup: "tuesday"}, v1alpha1.BackupNotRestorable},
+		"it is another one's word": {0, terms.Result{Reason: terms.Succeeded, Backup: "tuesday"}, v1alpha1.BackupNotRestorable},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(func(p *v1alpha1.BackupProfile) {
@@ -334,7 +334,7 @@ func TestAVerificationOfWhichNothingIsLearntIsTriedAgain(t *testing.T) {
 		if w.get("monday").Status.Verified != nil {
 			t.Fatal("a storage that is away says nothing of a backup")
 		}
-		w.ends("verify-monday", job.ExitStorage, job.Result{Reason: "StorageUnreachable", Backup: "monday"})
+		w.ends("verify-monday", terms.ExitStorage, terms.Result{Reason: "StorageUnreachable", Backup: "monday"})
 		w.step("monday")
 	}
 	if v := w.get("monday").Status.Verified; v == nil || v.Outcome != v1alpha1.BackupNotRestorable {

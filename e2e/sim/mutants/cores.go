@@ -89,7 +89,8 @@ var elsewhere = map[string]string{
 	"internal/logpipe":       "a queue that drops: what is lost without a guard is time, which its tests measure under load",
 	"api/client":             "an HTTP client: it decides nothing",
 	"backup/archiver":        "a mysqld and a bucket at work: `go test -tags mysqld ./backup/archiver/` misses a guard, on real servers that a hunt cannot start thousands of times",
-	"backup/job":             "mysqld, mysqldump and a bucket at work: `make test-backup` misses a guard, on real servers that a hunt cannot start thousands of times",
+	"backup/job/making":      "mysqld, mysqldump and a bucket at work: `make test-backup` misses a guard, on real servers that a hunt cannot start thousands of times",
+	"backup/job/loading":     "mysqld and a bucket at work, as in backup/job/making",
 }
 
 // tested are the folders whose tests see the core.
