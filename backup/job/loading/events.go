@@ -49,8 +49,9 @@ func (l *loading) restoreEvents(ctx context.Context, conn *sql.Conn) error {
 }
 
 func heldBackEvents(ctx context.Context, conn *sql.Conn) (out []storedEvent, err error) {
-	rows, err := conn.QueryContext(ctx, "SELECT event_schema, event_name, definer, sql_mode, time_zone, character_set_client, collation_connection "+
-		"FROM information_schema.events WHERE "+mysqld.HeldBack+" ORDER BY event_schema, event_name")
+	const heldBack = "SELECT event_schema, event_name, definer, sql_mode, time_zone, character_set_client, collation_connection " +
+		"FROM information_schema.events WHERE " + mysqld.HeldBack + " ORDER BY event_schema, event_name"
+	rows, err := conn.QueryContext(ctx, heldBack)
 	if err != nil {
 		return nil, err
 	}
