@@ -14,7 +14,8 @@ import (
 
 // Which one of an account's two passwords is the primary one? MySQL lets in with either and says of neither which it is; only the hash that it
 // stores tells. caching_sha2_password stores $A$ROUNDS$, a salt and a digest: ROUNDS are thousands in hex, and the digest is that of SHA-crypt
-// (https://www.akkadia.org/drepper/SHA-crypt.txt).
+// (https://www.akkadia.org/drepper/SHA-crypt.txt). It is written out here because libraries of SHA-crypt cut a salt to the 16 characters of that
+// text, and MySQL's has 20.
 const (
 	pluginHashed = "caching_sha2_password"
 	hashMagic    = "$A$"
