@@ -80,7 +80,7 @@ func (p *Program) dispatch(ctx context.Context, command string) (terms.Result, e
 // load loads a backup, to stay or to be looked at.
 func (p *Program) load(ctx context.Context, command string) (terms.Result, error) {
 	l := &loading.Loader{Config: p.Config, Log: p.Log, Report: p.report}
-	defer func() { p.Config.Backup = l.Config.Backup }() // which one it was is told, however it ended
+	defer func() { p.Config.Backup = l.Config.Backup }() // the result names the backup however the load ended
 	if command == "verify" {
 		return l.Verify(ctx)
 	}

@@ -316,7 +316,7 @@ func TestASecretThatIsGoneIsRememberedWhileItsGroupLives(t *testing.T) {
 }
 
 // TestAnEmptiedSecretIsRememberedLikeOneThatIsGone: its object is there, and the servers go on to take what it held. What it still holds, and
-// what is written into it anew, counts.
+// what is written into it again counts.
 func TestAnEmptiedSecretIsRememberedLikeOneThatIsGone(t *testing.T) {
 	host := render.Host("shop", "orders", "paris")
 	for name, tc := range map[string]struct {

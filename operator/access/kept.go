@@ -29,7 +29,7 @@ func (p part) in(data map[string][]byte) bool {
 	return slices.ContainsFunc(p.needed, func(key string) bool { return len(data[key]) > 0 })
 }
 
-// kept returns what is used of a Secret once it was read anew: its content, and of each part that it had before and lacks now the keys
+// kept returns what is used of a Secret after it was read again: its content, and of each part that it had before and lacks now the keys
 // from before. lost names those parts; it is empty for a whole Secret.
 func (k known) kept(now map[string][]byte) (data map[string][]byte, lost string) {
 	data = now

@@ -17,8 +17,8 @@ import (
 // storedEvent is an event in the server here, with what an ALTER would change of it without being asked to.
 type storedEvent struct{ schema, name, definer, mode, zone, charset, collation string }
 
-// restoreEvents gives the events of the loaded server the status that they had on the active site. One of which that is not known stays
-// disabled, and is told: an event that somebody had switched off must not run.
+// restoreEvents gives the events of the loaded server the status that they had on the active site. If that is not
+// known of one, it stays disabled, and a warning says so: an event that was switched off there must not run.
 func (l *loading) restoreEvents(ctx context.Context, conn *sql.Conn) error {
 	stored, err := heldBackEvents(ctx, conn)
 	if err != nil {

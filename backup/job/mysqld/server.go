@@ -55,7 +55,7 @@ type Server struct {
 // Why is the end of mysqld's log, where the reason is.
 func (s *Server) Why() string { return s.said.end() }
 
-// Done is closed once mysqld has ended, whoever ended it.
+// Done is closed once mysqld has ended, for whatever reason.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
 // Pool are the connections to it; they last until it ends, or until Disconnect.
