@@ -326,7 +326,7 @@ part-clone: $(COUNT)
 	@$(tests) -no-skip -- -tags mysqld -count=1 -run TestOrderedCloneOfARealReplica ./operator/clone/
 
 part-adopt: $(COUNT)
-	@$(tests) -no-skip -- -tags mysqld -count=1 -run 'TestPlaintextIsListedAndGone|TestTheStatementsOnARealServer' ./kubectl-mfg/cmd/ ./kubectl-mfg/apppassword/
+	@$(tests) -no-skip -- -tags mysqld -count=1 -run 'TestPlaintextIsListedAndGone|OnARealServer' ./kubectl-mfg/cmd/ ./kubectl-mfg/apppassword/
 
 part-lab: $(COUNT) build
 	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part lab -live -no-skip -- -tags lab -v -count=1 -p 1 -timeout 65m ./suites/...

@@ -97,7 +97,7 @@ func (w *world) needsPrimary(ctx context.Context) error {
 	return cli.Refused("refused: Secret %[1]s has the older password of %[2]s, and the active site does not take a password back that it had before (password_history): to end the other one would end this one\n"+
 		"  write the newer one into the Secret, if you know it, and call this again\n"+
 		"  or let the account go back to it, as root: kubectl mfg mysql %[3]s -n %[4]s\n"+
-		"    before: ALTER USER %[5]s PASSWORD HISTORY 0 PASSWORD REUSE INTERVAL 0\n"+
+		"    before: ALTER USER %[5]s PASSWORD HISTORY 0 PASSWORD REUSE INTERVAL 0 DAY\n"+
 		"    after:  ALTER USER %[5]s PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT",
 		w.secret.Name, w.user(), w.op.Group, w.op.Namespace, account)
 }

@@ -116,7 +116,7 @@ func TestRetireUnderPasswordHistoryOnARealServer(t *testing.T) {
 			t.Errorf("%s is the primary one: %t, understood: %t", password, is, understood)
 		}
 	}
-	s.Exec(t, "ALTER USER 'app'@'%' PASSWORD HISTORY 0 PASSWORD REUSE INTERVAL 0", own, discardStatement("app"), "ALTER USER 'app'@'%' PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT")
+	s.Exec(t, "ALTER USER 'app'@'%' PASSWORD HISTORY 0 PASSWORD REUSE INTERVAL 0 DAY", own, discardStatement("app"), "ALTER USER 'app'@'%' PASSWORD HISTORY DEFAULT PASSWORD REUSE INTERVAL DEFAULT")
 	if !takes("one") || takes("two") {
 		t.Errorf("after it one is taken: %t, two: %t", takes("one"), takes("two"))
 	}
