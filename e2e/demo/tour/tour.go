@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tour has the commands that a newcomer types after the demo. The demo prints them, and a test of the lab runs them.
+// Package tour has the commands that a newcomer types after the demo. The demo prints them, and
+// TestBackupTour runs them in the lab, but for the reclone after a failover that lost something.
 package tour
 
 import "fmt"
