@@ -21,6 +21,11 @@ TOOL_helm := helm.sh/helm/v4/cmd/helm
 CHECKS := format vet lint tidy generated unit unit-e2e
 TESTS := $(CHECKS) race root helm release mysqld backup valkey clone adopt lab terminal apiserver
 
+# What compiles has huge pages.
+HUGE := e2e/lab/cluster/huge-pages.sh
+# What runs on the lab does not: mysqld is to have the machine's own setting.
+ON_THE_LAB := lab terminal apiserver
+
 COUNT := bin/counts
 OUT := out/test
 GENERATED := config/crd charts/mfg/templates/crds docs/reference api/v1alpha1
@@ -220,19 +225,19 @@ clean: ## Remove what was built here (not the cache)
 FORCE:
 
 bin/lab bin/demo bin/bench bin/counts bin/chaos bin/scale: bin/%: FORCE
-	@go -C e2e build -o ../$@ ./$*
+	@$(HUGE) go -C e2e build -o ../$@ ./$*
 
 bin/sim: FORCE
-	@go -C e2e build -o ../$@ ./sim
+	@$(HUGE) go -C e2e build -o ../$@ ./sim
 
 bin/mutants: FORCE
-	@go -C e2e build -o ../$@ ./sim/mutants
+	@$(HUGE) go -C e2e build -o ../$@ ./sim/mutants
 
 bin/mfg-e2e: FORCE
-	@go -C e2e build -o ../$@ ./writer
+	@$(HUGE) go -C e2e build -o ../$@ ./writer
 
 bin/kubectl-mfg bin/operator: bin/%: FORCE
-	@go build -o $@ ./$*
+	@$(HUGE) go build -o $@ ./$*
 
 bin/golangci-lint bin/controller-gen bin/helm: bin/%: $(TOOLS)/%
 	@mkdir -p bin && ln -sfn $< $@
@@ -246,13 +251,15 @@ $(CACHE)/promtool:
 
 $(TOOLS)/%:
 	@echo "compiling $* (once; later taken from $(TOOLS))"
-	@mkdir -p $(TOOLS) && GOWORK=off go -C tools build -trimpath -o $@ $(TOOL_$*)
+	@mkdir -p $(TOOLS) && GOWORK=off $(HUGE) go -C tools build -trimpath -o $@ $(TOOL_$*)
 
 # The parts of the tests. Every one leaves its counts in $(OUT), so that a part that fails does not hide the others.
 
 define run
 rm -rf $(OUT); trap 'exit 130' INT TERM; \
-for part in $(1); do $(MAKE) --no-print-directory part-$$part || true; done; \
+for part in $(1); do \
+	case " $(ON_THE_LAB) " in *" $$part "*) huge= ;; *) huge=$(HUGE) ;; esac; \
+	$$huge $(MAKE) --no-print-directory part-$$part || true; done; \
 $(COUNT) total -dir $(OUT) $(1)
 endef
 

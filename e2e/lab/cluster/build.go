@@ -139,7 +139,12 @@ func (c *Cluster) ensureBuild(ctx context.Context, repo, cache, goVersion string
 // goRun runs the Go command for a static build.
 func (c *Cluster) goRun(ctx context.Context, dir string, args []string, env ...string) error {
 	env = append([]string{"CGO_ENABLED=0", "GOFLAGS=-buildvcs=false"}, env...)
-	return c.work(ctx, dir, env, append([]string{"go"}, args...)...)
+	err := c.work(ctx, dir, env, append([]string{"/bin/sh", "-c", hugePages, "huge-pages", "go"}, args...)...)
+	if err != nil {
+		// A build that was ended had no time to put the machine's setting back.
+		err = errors.Join(err, restoreHugePages())
+	}
+	return err
 }
 
 // ensureBuilds puts all binaries into the lab's folders: bin for its own programs, tools for

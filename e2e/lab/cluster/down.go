@@ -29,7 +29,7 @@ func Down(ctx context.Context, dir string, out io.Writer) error {
 	if !exists(c.dir) {
 		if _, ok := bridgeOwner(); !ok && !exists(c.cgroups.path("")) {
 			c.say("no lab runs in %s", c.dir)
-			return nil
+			return restoreHugePages()
 		}
 		if err := os.MkdirAll(c.dir, 0o755); err != nil {
 			return fmt.Errorf("make lab directory: %w", err)
@@ -74,6 +74,7 @@ func (c *Cluster) clean(ctx context.Context) error {
 		c.removeNetwork(ctx, s),
 		c.cgroups.remove(""),
 		c.removeTraces(s),
+		restoreHugePages(),
 	); err != nil {
 		return err
 	}
