@@ -18,7 +18,7 @@ TOOL_controller-gen := sigs.k8s.io/controller-tools/cmd/controller-gen
 TOOL_helm := helm.sh/helm/v4/cmd/helm
 
 # The parts of `make check` and of `make test`, in the order in which they run.
-CHECKS := format vet lint tidy generated unit unit-e2e
+CHECKS := format lint tidy generated unit unit-e2e
 TESTS := $(CHECKS) race root helm release mysqld backup valkey clone adopt lab terminal apiserver
 
 # What compiles has huge pages.
@@ -53,8 +53,12 @@ test: $(COUNT) ## Everything: check, helm, mysqld and the lab suites (root, Debi
 	@$(call run,$(TESTS))
 
 .PHONY: check
-check: $(COUNT) ## Format, vet, lint, tidy, generated files, unit tests (no root, under two minutes warm)
+check: $(COUNT) ## Format, lint, tidy, generated files, unit tests (no root, under two minutes warm)
 	@$(call run,$(CHECKS))
+
+.PHONY: race
+race: ## What `make test` runs under the detector of races, and what takes too long for that (gcc and libc6-dev of Debian)
+	@CGO_ENABLED=1 go test -race -count=1 -timeout 60m $(RACE) $(RACE_LONG)
 
 .PHONY: test-encryption
 test-encryption: build ## Every story of data-at-rest encryption on the lab, about half an hour (root, Debian)
@@ -271,9 +275,6 @@ part-format: $(COUNT)
 	@$(step) bash -c 'bad=$$(git ls-files -co --exclude-standard -- "*.go" | xargs -r ls -d 2>/dev/null | xargs -r gofmt -l); \
 		[ -z "$$bad" ] || { echo "not formatted (make fmt):"; echo "$$bad"; exit 1; }'
 
-part-vet: $(COUNT)
-	@$(step) bash -c 'go vet -tags helm,mysqld,valkey,long ./... && go -C e2e vet -tags helm,lab,mysqld,valkey ./... && go -C e2e vet -tags lab,stories,kills,dashboard,long ./suites/'
-
 part-lint: $(COUNT) bin/golangci-lint
 	@$(step) $(MAKE) --no-print-directory lint
 
@@ -291,8 +292,10 @@ part-unit-e2e: $(COUNT)
 	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part unit-e2e -- ./...
 
 # Where goroutines meet. The detector of races needs cgo, and so a C compiler.
-# Not operator/controller, whose tests take six minutes and more under it.
-RACE := ./sidecar ./sidecar/agent ./operator/backups ./operator/cache/engine ./operator/cache/loop ./operator/monitor ./operator/monitor/workers ./operator/server ./api/client ./tui ./tui/feed ./kubectl-mfg/logs
+# `make race` has all: operator/controller, whose tests take six minutes and more under it, and operator/backups, which needs the libraries of
+# object storage compiled once more.
+RACE := ./sidecar ./sidecar/agent ./operator/cache/engine ./operator/cache/loop ./operator/monitor ./operator/monitor/workers ./operator/server ./api/client ./tui ./tui/feed ./kubectl-mfg/logs
+RACE_LONG := ./operator/backups ./operator/controller
 part-race: $(COUNT)
 	@command -v gcc >/dev/null || { echo "installing the Debian packages gcc and libc6-dev"; apt-get -qq update && \
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends gcc libc6-dev >/dev/null; }
