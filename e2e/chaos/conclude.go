@@ -26,10 +26,22 @@ func conclude(ctx context.Context, sc Scenario, s *Scene, c crew, got *result) e
 	if err != nil {
 		return err
 	}
+	v = exceptUnderWay(sc, s, v)
 	if !s.alone.IsZero() {
 		got.AcceptedSeconds = rounded(acceptedFor(testimony.Logs, v, s).Seconds())
 	}
 	return errors.Join(v.CheckWriters(), checkRole(sc, v, s), checkLoss(ctx, sc, s, v, testimony, c.compare), checkDR(v, s), checkAlone(v, testimony, s))
+}
+
+// exceptUnderWay leaves out of the verdict what a site that stood still may do when it goes on. More commits than it had connections
+// mean that it took new ones, and stay. The result counts both all the same.
+func exceptUnderWay(sc Scenario, s *Scene, v stage.Verdict) stage.Verdict {
+	few := func(site string, count int) bool { return site == s.Active && count <= sc.UnderWay }
+	v.ByServers = slices.DeleteFunc(slices.Clone(v.ByServers), func(o commits.Overlap) bool { return few(o.Site, o.Count) })
+	v.Overlaps = slices.DeleteFunc(slices.Clone(v.Overlaps), func(o journal.Overlap) bool {
+		return few(o.Later.Site, o.Later.Commits) || few(o.Earlier.Site, o.Earlier.Commits)
+	})
+	return v
 }
 
 // hear waits for the group to be whole or held, ends the writers and draws the verdict over what they saw.

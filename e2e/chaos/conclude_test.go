@@ -133,6 +133,45 @@ func TestConclude(t *testing.T) {
 }
 
 // A group without a dr-only site has none that may not be promoted.
+// A machine that goes on ends what was under way (docs/guarantees.md), and no more: I1.
+func TestUnderWayI1(t *testing.T) {
+	servers := func(site string, count int) stage.Verdict {
+		v := moved(0, move("east", "west", 0))
+		v.ByServers = []commits.Overlap{{Site: site, Count: count}}
+		return v
+	}
+	acknowledged := func(earlier, later journal.Period) stage.Verdict {
+		v := moved(0, move("east", "west", 0))
+		v.Overlaps = []journal.Overlap{{Earlier: earlier, Later: later}}
+		return v
+	}
+	long := journal.Period{Site: "west", Commits: 900}
+	for name, tt := range map[string]struct {
+		may  int
+		v    stage.Verdict
+		want bool
+	}{
+		"one for each connection":       {7, servers("east", 7), true},
+		"more than there are":           {7, servers("east", 8), false},
+		"of another site":               {7, servers("west", 1), false},
+		"where nothing stood still":     {0, servers("east", 1), false},
+		"one of them is acknowledged":   {7, acknowledged(long, journal.Period{Site: "east", Commits: 1}), true},
+		"the new one goes on after it":  {7, acknowledged(journal.Period{Site: "east", Commits: 1}, long), true},
+		"many of them are acknowledged": {7, acknowledged(long, journal.Period{Site: "east", Commits: 8}), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := len(tt.v.ByServers) + len(tt.v.Overlaps)
+			got := exceptUnderWay(Scenario{UnderWay: tt.may}, &Scene{Active: "east"}, tt.v)
+			if err := got.CheckWriters(); (err == nil) != tt.want {
+				t.Errorf("the writers are judged %v", err)
+			}
+			if len(tt.v.ByServers)+len(tt.v.Overlaps) != all {
+				t.Error("what was seen is counted all the same")
+			}
+		})
+	}
+}
+
 func TestNoDR(t *testing.T) {
 	if err := checkDR(moved(0, v1alpha1.FailoverRecord{}), &Scene{Active: "east"}); err != nil {
 		t.Error(err)

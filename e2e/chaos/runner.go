@@ -184,6 +184,11 @@ func (r *runner) playOnLab(ctx context.Context, sc Scenario, got *result) (err e
 			return fmt.Errorf("prepare: %w", err)
 		}
 	}
+	// The tables and accounts of the witnesses are on every site before anything breaks: a failover that loses them counts statements that
+	// are no rows, and the judge compares rows.
+	if err := g.AwaitCaughtUp(ctx, w.Before.Status.ActiveSite, recovery); err != nil {
+		return fmt.Errorf("prepare: %w", err)
+	}
 	sc.Play = play(wait(settleTime), sc.Play)
 	return act(ctx, sc, s, crew{
 		diagnose: func() { g.Diagnose(ctx, "chaos-"+sc.Name) },

@@ -49,6 +49,9 @@ type Scenario struct {
 	Rate int
 	// Limit ends the scenario if it hangs; 0 is scenarioLimit.
 	Limit time.Duration
+	// UnderWay is how many commits of the old primary may still end when it goes on after it stood still: one on each connection that
+	// had one under way (docs/guarantees.md, "A machine that is stopped and resumed"). Everywhere else it is none.
+	UnderWay int
 	// Play makes the fault, waits for what must follow, and heals what has to be healed before the end. Whatever it
 	// leaves broken is healed after it.
 	Play step

@@ -30,9 +30,10 @@ func endLimit() time.Duration { return lease + fenceTimeout() + noticing }
 var processScenarios = []Scenario{
 	{
 		Name:       "paused-node",
-		Proves:     "A primary whose node stands still, and wakes up when another site may be open, accepts nothing any more.",
+		Proves:     "A primary whose node stands still, and wakes up when another site may be open, ends at most the commits that were under way, and they are reported.",
 		Invariants: []string{"I1", "I2", "I4"}, Role: moves,
-		Play: play(hit((*Scene).Freeze), mustMove, heal, mustBeShut),
+		UnderWay: 7, // six connections go through the Service, and one to the pod
+		Play:     play(hit((*Scene).Freeze), mustMove, heal, mustBeShut),
 	},
 	{
 		Name:       "paused-mysqld",
