@@ -285,6 +285,18 @@ func TestWhatTheFinalizerLetsGoOf(t *testing.T) {
 	accounts := escrowSecret("accounts")
 	accounts.Labels[v1alpha1.LabelName] = v1alpha1.NameMySQL
 	put(t, c, escrowSecret("b"), escrowSecret("c"), another, accounts)
+	// Unlike the fake one, an API server names the kind of metadata here, not that of what they belong to.
+	sh.Live = interceptor.NewClient(c, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			err := c.List(ctx, list, opts...)
+			if all, is := list.(*metav1.PartialObjectMetadataList); is {
+				for i := range all.Items {
+					all.Items[i].TypeMeta = metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "PartialObjectMetadata"}
+				}
+			}
+			return err
+		},
+	})
 	data, err := sh.KeyringData(t.Context(), group)
 	var got []string
 	for _, o := range data {
