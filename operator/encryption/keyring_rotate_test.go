@@ -6,7 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,6 +36,14 @@ type bench struct {
 	servers map[string]*worktest.Server
 	ended   chan types.NamespacedName
 	stop    context.CancelFunc
+	// away is true if the facts do not count, whatever they say.
+	away atomic.Bool
+}
+
+// Sites implements scope.Facts.
+func (pl *bench) Sites(namespace, group string) (scope.GroupFacts, bool) {
+	g, known := pl.facts.Sites(namespace, group)
+	return g, known && !pl.away.Load()
 }
 
 func rotating(t *testing.T) (*bench, rotator) {
@@ -47,7 +58,7 @@ func rotating(t *testing.T) (*bench, rotator) {
 	pl.facts.Set("b", scope.SiteFacts{
 		MysqlUp: true, AdminAddr: "10.0.0.1:33062", Following: true, PodUID: "pod-b", Keyring: &wire.KeyringReport{},
 	})
-	reach := work.Reach{Facts: pl.facts, Access: worktest.Access{}, Dial: func(target mysql.Target) (work.Recipient, error) {
+	reach := work.Reach{Facts: pl, Access: worktest.Access{}, Dial: func(target mysql.Target) (work.Recipient, error) {
 		s := pl.servers[target.Addr]
 		s.With(func(s *worktest.Server) { s.Opened++ })
 		return s, nil
@@ -113,18 +124,27 @@ func TestRotationRunsInAWindow(t *testing.T) {
 	})
 }
 
+// unsuited are facts that forbid a rotation on b.
+var unsuited = map[string]func(*bench){
+	"became active":    func(pl *bench) { pl.facts.Open("b") },
+	"active site shut": func(pl *bench) { pl.facts.Closed("a") },
+	"accepts writes":   func(pl *bench) { pl.fact("b", func(f *scope.SiteFacts) { f.Writable = true }) },
+	"sealed meanwhile": func(pl *bench) {
+		pl.fact("b", func(f *scope.SiteFacts) { f.Keyring = &wire.KeyringReport{Sealed: true} })
+	},
+	"no longer follows":      func(pl *bench) { pl.fact("b", func(f *scope.SiteFacts) { f.Following = false }) },
+	"MySQL does not answer":  func(pl *bench) { pl.fact("b", func(f *scope.SiteFacts) { f.MysqlUp = false }) },
+	"diverged":               func(pl *bench) { pl.fact("b", func(f *scope.SiteFacts) { f.Diverged = true }) },
+	"is cloned":              func(pl *bench) { pl.fact("b", func(f *scope.SiteFacts) { f.Cloning = true }) },
+	"nobody knows where":     func(pl *bench) { pl.fact("b", func(f *scope.SiteFacts) { f.AdminAddr = "" }) },
+	"its sidecar is silent":  func(pl *bench) { pl.fact("b", func(f *scope.SiteFacts) { f.Keyring = nil }) },
+	"the facts do not count": func(pl *bench) { pl.away.Store(true) },
+}
+
 // I20: looked at again right before the keys are rotated.
 func TestI20RotationStopsWhenTheFactsChange(t *testing.T) {
-	tests := map[string]func(*bench){
-		"became active":    func(pl *bench) { pl.facts.Open("b") },
-		"active site shut": func(pl *bench) { pl.facts.Closed("a") },
-		"accepts writes":   func(pl *bench) { pl.fact("b", func(f *scope.SiteFacts) { f.Writable = true }) },
-		"another pod":      func(pl *bench) { pl.fact("b", func(f *scope.SiteFacts) { f.PodUID = "other" }) },
-		"sealed meanwhile": func(pl *bench) {
-			pl.fact("b", func(f *scope.SiteFacts) { f.Keyring = &wire.KeyringReport{Sealed: true} })
-		},
-		"no longer follows": func(pl *bench) { pl.fact("b", func(f *scope.SiteFacts) { f.Following = false }) },
-	}
+	tests := maps.Clone(unsuited)
+	tests["another pod"] = func(pl *bench) { pl.fact("b", func(f *scope.SiteFacts) { f.PodUID = "other" }) }
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -145,6 +165,76 @@ func TestI20RotationStopsWhenTheFactsChange(t *testing.T) {
 	}
 }
 
+// I20: where the keys must not be rotated no window is announced either: the sidecar does not fence one that it knows of.
+func TestI20NoWindowIsAnnouncedInVain(t *testing.T) {
+	for name, change := range unsuited {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pl, r := rotating(t)
+				defer pl.end(t)
+				change(pl)
+				began := time.Now()
+				r.begin(scopetest.Group(), "b")
+				<-pl.ended
+				if took := time.Since(began); took != 0 || len(pl.servers["10.0.0.1:33062"].Calls) != 0 {
+					t.Errorf("I20: announced for %s; calls %v", took, pl.servers["10.0.0.1:33062"].Calls)
+				}
+			})
+		})
+	}
+}
+
+// withoutKeys is a server whose keys cannot be rotated.
+type withoutKeys struct{ work.Recipient }
+
+// withoutWindow is a server on which no window can be opened.
+type withoutWindow struct{ *worktest.Server }
+
+func (withoutWindow) BeginWindow(context.Context) error { return errAway }
+
+// A server that cannot be reached, or that takes part in no rotation, is told of, and nothing is done there.
+func TestNothingIsRotatedWhereItCannotBe(t *testing.T) {
+	for name, tt := range map[string]struct {
+		dial func(*worktest.Server) (work.Recipient, error)
+		want error
+	}{
+		"out of reach": {func(*worktest.Server) (work.Recipient, error) { return nil, errAway }, errAway},
+		"no keyring":   {func(s *worktest.Server) (work.Recipient, error) { return withoutKeys{s}, nil }, errNoRotation},
+		"no window":    {func(s *worktest.Server) (work.Recipient, error) { return withoutWindow{s}, nil }, errAway},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				pl, r := rotating(t)
+				defer pl.stop()
+				b := pl.servers["10.0.0.1:33062"]
+				r.reach.Dial = func(mysql.Target) (work.Recipient, error) { return tt.dial(b) }
+				counted := rotationsCounted()
+				r.begin(scopetest.Group(), "b")
+				<-pl.ended
+				if j := pl.work.Rotation(scope.SiteKey{Group: scopetest.Key, Site: "b"}, "pod-b"); j.Done || j.Trouble != tt.want.Error() || len(b.Calls) != 0 {
+					t.Errorf("job %+v, calls %v", j, b.Calls)
+				}
+				wantOutcomes(t, counted, map[string]float64{RotationFailed: 1})
+			})
+		})
+	}
+}
+
+// I20: an operator that no longer leads does not know the role any more.
+func TestI20RotationEndsWithLeadership(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl, r := rotating(t)
+		defer pl.end(t)
+		r.begin(scopetest.Group(), "b")
+		time.Sleep(work.WindowMargin / 2)
+		pl.stop()
+		<-pl.ended
+		if calls := pl.servers["10.0.0.1:33062"].Calls; len(calls) != 0 {
+			t.Errorf("I20: calls %v", calls)
+		}
+	})
+}
+
 func TestFailedRotationClosesTheWindowAndIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl, r := rotating(t)
@@ -155,6 +245,9 @@ func TestFailedRotationClosesTheWindowAndIsTriedAgain(t *testing.T) {
 		r.begin(scopetest.Group(), "b")
 		<-pl.ended
 		wantOutcomes(t, counted, map[string]float64{RotationFailed: 1})
+		if said := pl.said.Of(v1alpha1.ReasonKeyringRotationFailed); len(said) != 1 || !strings.Contains(said[0], "of site b did not succeed and is tried again: no") {
+			t.Errorf("said %v", pl.said.List)
+		}
 		if diff := cmp.Diff([]string{"begin window", "rotate", "end window"}, b.Calls); diff != "" {
 			t.Errorf("calls (-want +got):\n%s", diff)
 		}

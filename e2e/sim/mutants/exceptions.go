@@ -68,6 +68,8 @@ var exceptions = []exception{
 	{"sidecar", "runOnce", "err != nil", deny, clock},
 	{"sidecar", "overdue", "err != nil", deny, clock},
 	{"operator/monitor", "loop.apply", "err != nil", deny, encodes},
+	{"operator/encryption", "Encryption.inPodAlone", "site.Pod.Current", force, "PodOf says only of the pod that the Deployment asks for that it never began"},
+	{"operator/encryption", "Encryption.RemovalWaits", "err != nil", deny, "a look that fails finds nothing, which is asked beside it, and the error is returned then too"},
 	{"operator/certs", "State.Carry", "Nothing", "", "it is refused as what is no step at all is"},
 	{"operator/certs", "State.newAuthority", "err != nil (2)", deny, makesKeys},
 	{"operator/certs", "State.issue", "err != nil (2)", deny, "crypto/x509 makes no certificate without a serial number either"},
