@@ -113,7 +113,7 @@ func startValkey(t *testing.T, in render.Input) *valkey {
 	if _, err := os.Stat(root); err != nil {
 		t.Fatalf("%v: run the tests of operator/cache/engine first, which make it", err)
 	}
-	dir, err := os.MkdirTemp(filepath.Join(root, "tmp"), "render-")
+	dir, err := os.MkdirTemp(filepath.Join(root, "tmp"), "render-") //nolint:usetesting // Valkey sees nothing outside of its root
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	inside := strings.TrimPrefix(dir, root)
@@ -146,7 +146,7 @@ func startValkey(t *testing.T, in render.Input) *valkey {
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		var conn net.Conn
 		if render.CacheTLS(in.Group) {
-			conn, err = cryptotls.Dial("tcp", addr, &cryptotls.Config{InsecureSkipVerify: true}) //nolint:gosec // only whether it speaks TLS
+			conn, err = cryptotls.Dial("tcp", addr, &cryptotls.Config{InsecureSkipVerify: true}) // only whether it speaks TLS
 		} else {
 			conn, err = net.Dial("tcp", addr)
 		}

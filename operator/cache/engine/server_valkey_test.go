@@ -102,7 +102,7 @@ type server struct {
 func start(t *testing.T, secure bool, settings ...string) *server {
 	t.Helper()
 	s := &server{root: rootfs(t), port: freePort(t)}
-	dir, err := os.MkdirTemp(filepath.Join(s.root, "tmp"), "valkey-")
+	dir, err := os.MkdirTemp(filepath.Join(s.root, "tmp"), "valkey-") //nolint:usetesting // Valkey sees nothing outside of its root
 	check(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	inside := strings.TrimPrefix(dir, s.root)
