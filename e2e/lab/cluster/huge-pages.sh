@@ -3,11 +3,10 @@
 #
 # Runs a command, a compiler or what starts compilers, and lets all programs have huge pages meanwhile, as Debian's own
 # kernel does. Kernels of cloud machines often give them only to programs that ask. Compilers do not ask, and on a virtual
-# machine they then spend a third of their time on page faults (docs/internals/lab.md has the figures).
+# machine they then spend much of their time on page faults (docs/decisions/0047-compilers-get-huge-pages.md has the figures).
 #
 # The setting is the machine's. The last of these scripts to end puts it back. What a killed one left behind is put back by the
-# next, or by `bin/lab down`. Not as root, with MFG_HUGE_PAGES=0 and on
-# a kernel without the setting, the command just runs.
+# next, or by `bin/lab down`. Where the setting cannot be written, and with MFG_HUGE_PAGES=0, the command just runs.
 #
 #   huge-pages.sh COMMAND [ARGUMENT...]
 set -eu
@@ -22,7 +21,8 @@ fi
 
 # All that run share a lock. It is on the setting itself: that file is always there, and nobody removes it.
 exec 9<"$setting"
-flock -s 9
+# Another script holds it for an instant only. One that was stopped in that instant must not stop us too.
+flock -s -w 10 9 || exec "$@" 9<&-
 now=$(sed 's/.*\[\(.*\)\].*/\1/' "$setting")
 if [ "$now" != always ]; then
     # First, so that the value is known whenever it has been changed.
