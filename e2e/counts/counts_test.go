@@ -37,6 +37,26 @@ func TestRead(t *testing.T) {
 {"Action":"fail","Package":"p"}`,
 			want: result{Failed: []string{"p TestA"}, Tests: []timing{{"p TestA", 0}}}, shown: "because\nFAIL  p 0.0s\n",
 		},
+		"says why": {
+			reason: "the last words of a failed test are kept, those of another are not",
+			in: `{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:1: first\n"}
+{"Action":"output","Package":"p","Test":"TestB","Output":"    a_test.go:9: of another\n"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:2: ` + strings.Repeat("x", repeatedLine) + `\n"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"a_test.go:3: of no test\n"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:4: a\n"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:5: b\n"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:6: c\n"}
+{"Action":"fail","Package":"p","Test":"TestA"}
+{"Action":"pass","Package":"p","Test":"TestB"}`,
+			want: result{
+				Passed: 1, Failed: []string{"p TestA"}, Tests: []timing{{"p TestA", 0}, {"p TestB", 0}},
+				Said: []string{
+					"p TestA: a_test.go:2: " + strings.Repeat("x", repeatedLine-len("a_test.go:2: ")),
+					"p TestA: a_test.go:4: a", "p TestA: a_test.go:5: b", "p TestA: a_test.go:6: c",
+				},
+			},
+			shown: "    a_test.go:1: first\n    a_test.go:2: " + strings.Repeat("x", repeatedLine) + "\na_test.go:3: of no test\n    a_test.go:4: a\n    a_test.go:5: b\n    a_test.go:6: c\n",
+		},
 		"does not compile": {
 			reason: "there is no test to fail",
 			in: `{"ImportPath":"p","Action":"build-output","Output":"syntax error\n"}
@@ -123,7 +143,7 @@ func TestTotal(t *testing.T) {
 	if err := record(dir, "a", result{Passed: 2, Seconds: 3, Tests: []timing{{"p TestA", 2}, {"p TestA/sub", 1.5}, {"p TestB", 0.5}}}); err != nil {
 		t.Error(err)
 	}
-	if err := record(dir, "b", result{Passed: 1, Failed: []string{"TestX"}}); err == nil {
+	if err := record(dir, "b", result{Passed: 1, Failed: []string{"TestX"}, Said: []string{"TestX: x_test.go:1: because"}}); err == nil {
 		t.Error("a failed part must fail")
 	}
 	const times = "time a                 3.0 s\ntime together          3.0 s\nslow      1.5 s  a: p TestA/sub\nslow      0.5 s  a: p TestB\n"
@@ -133,7 +153,7 @@ func TestTotal(t *testing.T) {
 	}
 	out.Reset()
 	err := total(&out, dir, []string{"a", "b", "never"})
-	want := "failed b: TestX\nfailed never (did not finish)\n3 passed, 2 failed\n"
+	want := "said b: TestX: x_test.go:1: because\nfailed b: TestX\nfailed never (did not finish)\n3 passed, 2 failed\n"
 	if err == nil || !strings.HasSuffix(out.String(), want) {
 		t.Errorf("total = %q, %v", out.String(), err)
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -34,7 +35,8 @@ type reader struct {
 	result  result
 	running map[string]bool
 	said    map[string][]string
-	failed  map[string]bool // packages in which a test failed
+	located map[string][]string // the last lines of a test that name a place in it
+	failed  map[string]bool     // packages in which a test failed
 }
 
 const module = "github.com/mysql-mfg/mfg/"
@@ -83,7 +85,8 @@ func (r *reader) unseen(err error) string {
 }
 
 func (r *reader) read(in io.Reader) {
-	r.running, r.said, r.failed = map[string]bool{}, map[string][]string{}, map[string]bool{}
+	r.running, r.failed = map[string]bool{}, map[string]bool{}
+	r.said, r.located = map[string][]string{}, map[string][]string{}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 4<<20)
 	for lines.Scan() {
@@ -127,11 +130,31 @@ func (r *reader) take(e event) {
 
 // output keeps what a test says until it is known whether anybody needs to read it.
 func (r *reader) output(name string, e event) {
+	r.locate(name, e.Output)
 	if r.live && e.Test != "" && !strings.HasPrefix(e.Output, "=== ") {
 		_, _ = fmt.Fprint(r.out, e.Output)
 		return
 	}
 	r.said[name] = append(r.said[name], e.Output)
+}
+
+// place begins what t.Error, t.Fatal and t.Log print.
+var place = regexp.MustCompile(`^\s+\w+_test\.go:\d+: `)
+
+// The closing words repeat so much of a failed test: it may be thousands of lines up, or in a part that a log has lost.
+const (
+	repeated     = 4
+	repeatedLine = 400 // bytes
+)
+
+func (r *reader) locate(name, line string) {
+	if !place.MatchString(line) {
+		return
+	}
+	line = strings.TrimSpace(line)
+	line = strings.ToValidUTF8(line[:min(len(line), repeatedLine)], "")
+	r.located[name] = append(r.located[name], line)
+	r.located[name] = r.located[name][max(0, len(r.located[name])-repeated):]
 }
 
 func (r *reader) tell(name string) {
@@ -159,11 +182,15 @@ func (r *reader) endTest(name string, e event) {
 		r.tell(name)
 	}
 	delete(r.said, name)
+	delete(r.located, name)
 }
 
 func (r *reader) fail(name string, e event) {
 	r.result.Failed = append(r.result.Failed, name)
 	r.failed[e.Package] = true
+	for _, line := range r.located[strings.TrimSuffix(e.Package+" "+e.Test, " ")] {
+		r.result.Said = append(r.result.Said, name+": "+line)
+	}
 }
 
 // endPackage counts a package that failed though none of its tests did: a panic, a failing TestMain, a timeout.

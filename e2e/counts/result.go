@@ -20,6 +20,8 @@ type result struct {
 	Passed  int      `json:"passed"`
 	Failed  []string `json:"failed,omitempty"`
 	Skipped []string `json:"skipped,omitempty"`
+	// Said are the last words of the failed tests.
+	Said []string `json:"said,omitempty"`
 	// Seconds is how long the part took, with its compiling; Tests how long each test did, the slowest first.
 	Seconds float64  `json:"seconds"`
 	Tests   []timing `json:"tests,omitempty"`
@@ -118,6 +120,9 @@ func total(out io.Writer, dir string, parts []string) error {
 		for _, name := range r.Failed {
 			sum.Failed = append(sum.Failed, part+": "+name)
 		}
+		for _, line := range r.Said {
+			sum.Said = append(sum.Said, part+": "+line)
+		}
 		for _, name := range r.Skipped {
 			sum.Skipped = append(sum.Skipped, part+": "+name)
 		}
@@ -125,6 +130,9 @@ func total(out io.Writer, dir string, parts []string) error {
 	printTimes(out, times, sum.Tests)
 	for _, name := range sum.Skipped {
 		_, _ = fmt.Fprintln(out, "skipped", name)
+	}
+	for _, line := range sum.Said {
+		_, _ = fmt.Fprintln(out, "said", line)
 	}
 	for _, name := range sum.Failed {
 		_, _ = fmt.Fprintln(out, "failed", name)
