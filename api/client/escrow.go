@@ -35,7 +35,7 @@ var (
 	ErrOtherKeyring = errors.New("the answer is about another keyring")
 )
 
-// Escrow hands keyrings to an operator. Everything is read anew for each push, so that a certificate, a CA or a token
+// Escrow hands keyrings to an operator. Everything is read again for each push, so that a certificate, a CA or a token
 // that was replaced counts at once. No error of it holds anything of the keyring or of the token.
 type Escrow struct {
 	// URL is the base URL of the escrow listener, such as https://mfg-auxiliary.mfg-system.svc:8443.

@@ -107,7 +107,7 @@ func (f *frugal) exchange(conn net.Conn, req *http.Request) (_ *http.Response, e
 		_ = conn.Close()
 		return nil, fmt.Errorf("%w: %w", errUnanswered, err)
 	}
-	// Only now, or the deadline could be taken back. Whoever sees the end of ctx may not use the connection again: it would
+	// Only now, or the deadline could be taken back. A caller that sees the end of ctx may not use the connection again: it would
 	// end the next request.
 	release := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	in, _ := readers.Get().(*bufio.Reader)

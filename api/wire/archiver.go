@@ -120,7 +120,7 @@ type ArchiverGap struct {
 
 var errNoArchiverStatus = errors.New("this is not the status of an archiver")
 
-// ParseArchiverStatus reads a status strictly: unknown fields and bounds are errors. Whoever can write the run directory may have written
+// ParseArchiverStatus reads a status strictly: unknown fields and bounds are errors. Anyone who can write the run directory may have written
 // it: texts come back as printable text on one line.
 func ParseArchiverStatus(raw []byte) (ArchiverStatus, error) {
 	if len(raw) > MaxArchiverStatusBytes {

@@ -34,7 +34,7 @@ const (
 const (
 	ParamNamespace = "namespace"
 	ParamGroup     = "group"
-	// ParamSite names the asking site: whoever answers it remembers when.
+	// ParamSite names the asking site: the one that answers remembers when.
 	ParamSite = "site"
 	// ParamPod is the UID of the asking sidecar's pod. Only the pod that the operator takes for the site's may open.
 	ParamPod = "pod"
@@ -80,7 +80,7 @@ var (
 	ErrNoStatement = errors.New("the group has no active site yet")
 )
 
-// ErrForbidden says that whoever asks for the state of groups is known, and may not read it.
+// ErrForbidden says that the asker is known, and may not read the state of groups.
 var ErrForbidden = errors.New("no right to read these groups")
 
 // ActiveSite is the answer to GET /active-site and GET /peer/active-site, and the body of PUT /active-site.

@@ -15,7 +15,7 @@ import (
 const watchPause = 100 * time.Millisecond
 
 // watch nudges whenever the index of the binary logs changes, which is when a log is sealed. Only the index is watched, not its directory:
-// there every commit would be an event. The index is replaced by rename, so it is watched anew after each change; what is missed in between the
+// there every commit would be an event. The index is replaced by rename, so it is watched again after each change; what is missed in between the
 // interval finds.
 func watch(ctx context.Context, index string, nudge func(), log *slog.Logger) {
 	told := false

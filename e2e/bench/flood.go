@@ -102,7 +102,7 @@ func (b *bench) flood(ctx context.Context) error {
 		samples, err := b.floodCase(ctx, g, c, &out, watch)
 		errs = append(errs, err)
 		if c.batch > 1 {
-			// A case that replaces a pod begins to count anew.
+			// A case that replaces a pod begins to count again.
 			now, err := g.Restarts(context.WithoutCancel(ctx))
 			errs = append(errs, err)
 			out.Restarts = now - restarts

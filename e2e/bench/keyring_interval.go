@@ -7,7 +7,7 @@ import "math/rand/v2"
 const (
 	// leastRuns is how many runs of both groups a comparison needs: fewer cannot show how much they differ by themselves.
 	leastRuns = 5
-	// resamples is how many times the runs are drawn anew, and intervalSeed what is drawn: the same runs give the same
+	// resamples is how many times the runs are drawn again, and intervalSeed what is drawn: the same runs give the same
 	// interval.
 	resamples    = 5000
 	intervalSeed = 20261123

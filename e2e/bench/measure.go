@@ -122,7 +122,7 @@ func (b *bench) sessionOn(ctx context.Context, g *stage.Group, c benchCase, runs
 // mendLimit is how long a diverged site may take to be whole again; making a new group takes about as long.
 const mendLimit = 2 * time.Minute
 
-// mend gives a site up that holds what was lost, as a person does who has looked at it. What it cannot mend is made anew
+// mend gives a site up that holds what was lost, as a person does who has looked at it. What it cannot mend is made again
 // by the next session.
 func mend(ctx context.Context, g *stage.Group) {
 	now, err := g.Await(ctx, mendLimit, "every site to have its place", inPlace)

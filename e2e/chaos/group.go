@@ -29,7 +29,7 @@ const (
 
 const (
 	bringUp = 6 * time.Minute
-	// mendLimit is how long a group may take to become whole before it is made anew.
+	// mendLimit is how long a group may take to become whole before it is made again.
 	mendLimit = 2 * time.Minute
 	// obeyLimit is how long the operator may take to act upon an order before it counts as not heard.
 	obeyLimit = 20 * time.Second
@@ -152,7 +152,7 @@ func (r *runner) takeOver(ctx context.Context) (*stage.Group, error) {
 	return r.group, err
 }
 
-// mend makes the group whole: a site that is held because it lost its history is cloned anew, as a person would order.
+// mend makes the group whole: a site that is held because it lost its history is cloned again, as a person would order.
 func (r *runner) mend(ctx context.Context) error {
 	g := r.group
 	if err := errors.Join(clearOrders(ctx, g), tune(ctx, g, failoverSpec(Scenario{}))); err != nil {
@@ -206,7 +206,7 @@ func refresh(ctx context.Context, g *stage.Group, group *v1alpha1.MysqlFailoverG
 	return nil
 }
 
-// reclone orders a site's data to be thrown away and made anew, and waits until that was begun. Before the operator has
+// reclone orders a site's data to be thrown away and made again, and waits until that was begun. Before the operator has
 // seen that the active site is open, it would refuse the order: clients know that some moments earlier.
 func reclone(ctx context.Context, g *stage.Group, site string) error {
 	if _, err := g.Await(ctx, obeyLimit, "an active site that is open", func(group *v1alpha1.MysqlFailoverGroup) error {

@@ -59,7 +59,7 @@ func (s *Scene) Stop(ctx context.Context, site string, p program) error {
 		return send(pid, syscall.SIGSTOP)
 	}, func(context.Context) error {
 		if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); pid == 0 || strings.TrimSpace(string(name)) != p.name {
-			return nil // it was killed and started anew meanwhile
+			return nil // it was killed and started again meanwhile
 		}
 		return send(pid, syscall.SIGCONT)
 	})

@@ -75,7 +75,7 @@ func (r *runner) repeat(ctx context.Context, chosen []Scenario) error {
 	return nil
 }
 
-// add takes a run and sums up anew.
+// add takes a run and sums up again.
 func (s *repeated) add(got result) {
 	*s = sumUp(append(s.Samples, got))
 }

@@ -80,7 +80,7 @@ func (s *Scene) diverge(ctx context.Context, site string) error {
 	})
 }
 
-// recloned has a site cloned anew by order, and waits until the group is whole.
+// recloned has a site cloned again by order, and waits until the group is whole.
 func (s *Scene) recloned(ctx context.Context, site string) error {
 	if err := reclone(ctx, s.Group, site); err != nil {
 		return err
@@ -179,7 +179,7 @@ func (s *Scene) purge(ctx context.Context) (string, error) {
 	if _, err := s.Query(ctx, s.Active, "FLUSH BINARY LOGS"); err != nil {
 		return "", err
 	}
-	// Until whoever reads the old one has moved on, or it stays.
+	// Until its readers have moved on from the old one, or it stays.
 	if err := pause(ctx, 2*time.Second); err != nil {
 		return "", err
 	}

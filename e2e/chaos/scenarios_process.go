@@ -162,7 +162,7 @@ func mustEnd(ctx context.Context, s *Scene) error {
 	return s.sayEnd(l.mustEnd(ctx, s.began, endLimit()))
 }
 
-// mustClose makes sure that the active site ends, or turns writers away, in time. Whoever did it may open it again.
+// mustClose makes sure that the active site ends, or turns writers away, in time. The one that did it may open it again.
 func mustClose(ctx context.Context, s *Scene) error {
 	l := s.lives[mysqld]
 	s.Say("  expect: mysqld %d ends or turns writers away within %s", l.pid, endLimit())

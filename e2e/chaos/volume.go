@@ -80,7 +80,7 @@ func mendTablespace(dir string) error {
 	path := systemTablespace(dir)
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it was cloned anew, or removed with the group
+		return nil // it was cloned again, or removed with the group
 	}
 	if err != nil {
 		return fmt.Errorf("look at system tablespace: %w", err)

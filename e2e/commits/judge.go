@@ -2,7 +2,7 @@
 
 // Package commits judges by what the servers themselves remember: the binary logs of all sites, in which every
 // transaction carries the moment at which the server that first committed it did so. Writers know only what was
-// acknowledged to them; the logs hold every commit, whoever asked for it and whatever he learned of it.
+// acknowledged to them; the logs hold every commit, also those whose client got no answer.
 //
 // The nodes of the lab share one machine and so one clock, which makes the servers' timestamps comparable.
 package commits

@@ -52,7 +52,7 @@ func launch(dir, name string, env []string, argv ...string) (*process, error) {
 	// It ends by stop and not with a context, which would not let it say good-bye.
 	p.cmd = exec.CommandContext(context.Background(), argv[0], argv[1:]...)
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.Env = log, log, append(os.Environ(), env...)
-	// Ctrl-C goes to whoever asked for the child and not to it.
+	// Ctrl-C goes to the program that started the child, not to it.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
@@ -263,7 +263,7 @@ func (c *control) stop() {
 	c.etcd.stop()
 }
 
-// writes counts the requests that changed something, by resource. Leases stand apart: whoever leads or lives says so
+// writes counts the requests that changed something, by resource. Leases stand apart: they only say who leads and who lives
 // every few seconds, whatever there is to do.
 func (c *control) writes(ctx context.Context) (map[string]float64, error) {
 	text, err := c.get(ctx, "/metrics")

@@ -29,7 +29,7 @@ type point struct {
 	RSSMiB   float64 `json:"rssMiB"`
 	// DecisionAgeP99Seconds is how old the last decision about a group was when it was looked at.
 	DecisionAgeP99Seconds float64 `json:"decisionAgeP99Seconds"`
-	// APIWritesPerSecond counts what changes something at the API server, whoever it came from, but for leases.
+	// APIWritesPerSecond counts what changes something at the API server, from all programs together, but for leases.
 	APIWritesPerSecond float64 `json:"apiWritesPerSecond"`
 
 	DecisionAgeMaxSeconds float64            `json:"decisionAgeMaxSeconds"`

@@ -16,7 +16,7 @@ type plan struct {
 
 // planOf takes a query apart. A list that the project's queries do not have today is answered too: what is not known is
 // NULL. A query of the configuration of a channel by an inner join has no row: the fake forgets what it was told there,
-// so that whoever asks tells it again.
+// so that the asker tells it again.
 func planOf(query string) plan {
 	text := strings.Join(strings.Fields(query), " ")
 	list, from := splitSelect(text)

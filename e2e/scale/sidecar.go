@@ -92,7 +92,7 @@ func (s *site) answer(challenge string, r wire.Report) any {
 	return wire.AuthenticAnswer{Signed: signed}
 }
 
-// statement reads a statement without verifying it: the key of whoever relays it is none of the benchmark's business.
+// statement reads a statement without verifying it: the key of the relaying side is none of the benchmark's business.
 func statement(signed wire.Signed) (wire.Statement, error) {
 	var st wire.Statement
 	parts := strings.Split(string(signed), ".")

@@ -236,7 +236,7 @@ var clusterFaults = []fault{
 	{"volume is replaced", 4, time.Second, func(w *world) func() { return w.replaceVolume(w.someSite()) }},
 }
 
-// replaceVolume is somebody who deletes the pod by force, and its claim, and has the site start anew on another machine,
+// replaceVolume is somebody who deletes the pod by force, and its claim, and has the site start again on another machine,
 // whatever still runs on the first one.
 func (w *world) replaceVolume(s *site) func() {
 	p := w.podAt(s)
@@ -263,7 +263,7 @@ func (w *world) replaceVolume(s *site) func() {
 }
 
 // moveVolume is somebody who deletes the pod of a machine that is out of reach by force, and has its volume attached to another one,
-// whatever still runs on the first: the site starts anew with all that its volume held.
+// whatever still runs on the first: the site starts again with all that its volume held.
 func (w *world) moveVolume(s *site) func() {
 	p := w.podAt(s)
 	if p == nil || p.gone || p.vol != s.vol {

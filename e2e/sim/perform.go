@@ -274,7 +274,7 @@ func (l *loop) onSite(t *task, site string, run func(*mysqld, *task) error) erro
 	return l.sql(t, k.pod, sqlTimeout, run)
 }
 
-// sql is one statement of the operator on a site. A server that began a statement ends it, whoever has gone away.
+// sql is one statement of the operator on a site. A server that began a statement ends it, also if its client has gone.
 func (l *loop) sql(t *task, p *pod, d time.Duration, run func(*mysqld, *task) error) error {
 	err := errRefused
 	answered := t.ask(p.host, d, func(reply func()) {

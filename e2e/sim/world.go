@@ -20,7 +20,7 @@ const (
 
 var siteNames = []string{"a", "b", "c", "d"}
 
-// policy is what the group's spec says, drawn anew for each run.
+// policy is what the group's spec says, drawn again for each run.
 type policy struct {
 	mode                                     v1alpha1.FailoverMode
 	poll, crashGrace, cooldown, drainTimeout time.Duration
@@ -63,7 +63,7 @@ type world struct {
 	replaying bool
 	// hangOpenings: servers hang while they are opened.
 	hangOpenings bool
-	// moved is true once a site began anew on another machine, whatever still ran on the first.
+	// moved is true once a site started again on another machine, whatever still ran on the first.
 	moved  bool
 	healed bool
 

@@ -102,7 +102,7 @@ func (c *Cast) Err() error {
 	return c.err
 }
 
-// event is called with the lock held. Times never go back, whoever came first to the lock.
+// event is called with the lock held. Times never go back, in whatever order the lock was taken.
 func (c *Cast) event(at time.Time, code, data string) {
 	c.last = max(c.last, at.Sub(c.began).Seconds())
 	c.line([]any{math.Round(c.last*1e6) / 1e6, code, data})

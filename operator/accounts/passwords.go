@@ -84,7 +84,7 @@ func (r *Passwords) RotatePasswords(ctx context.Context, s *scope.Scope) error {
 	r.tellPasswords(s, d)
 	err := r.performPasswords(ctx, s, d)
 	if apierrors.IsConflict(err) {
-		s.Again = min(s.Again, scope.WhenOvertaken) // somebody wrote the Secret, or the group: decide anew with what stands
+		s.Again = min(s.Again, scope.WhenOvertaken) // somebody wrote the Secret, or the group: decide again with what stands
 		return nil
 	}
 	return err

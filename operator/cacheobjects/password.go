@@ -44,7 +44,7 @@ func (o *Objects) password(ctx context.Context, in render.Input) (Trouble, error
 	return Trouble{}, nil
 }
 
-// wanted is the password that people ask for. A generated Secret that is new gets one; one that is broken has to be put right by whoever
+// wanted is the password that people ask for. A generated Secret that is new gets one; one that is broken has to be put right by the person who
 // broke it, or deleted.
 func (o *Objects) wanted(ctx context.Context, in render.Input, own *corev1.Secret) (string, Trouble, error) {
 	from, name := own, v1alpha1.CacheAuthSecret(in.Group.Name)

@@ -19,7 +19,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
 
-// taintAttempts is how often a node is read anew when somebody else changed it at the same time.
+// taintAttempts is how often a node is read again when somebody else changed it at the same time.
 const taintAttempts = 3
 
 // followTaints puts the group's taint on the nodes of the sites that are not active and takes it off all others. A node

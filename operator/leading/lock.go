@@ -32,7 +32,7 @@ func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	return r, raw, err
 }
 
-// Create makes the Lease. Whoever led by one that was deleted is not known.
+// Create makes the Lease. Who led by one that was deleted is not known.
 func (l *Lock) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
 	asked := time.Now()
 	err := l.Interface.Create(ctx, r)

@@ -198,7 +198,7 @@ func change(s State, accounts []string) Decision {
 }
 
 // stillUsed says who may log in with a former password yet (I21). Nobody else does: what the operator and the plugin read, they read
-// anew.
+// again.
 func stillUsed(s State, accounts []string) Wait {
 	for _, site := range s.Sites {
 		switch {

@@ -34,7 +34,7 @@ type Keyring struct {
 }
 
 // Keys of the keyring's part of a site's ConfigMap. The component's configuration is there twice,
-// because a container that starts again looks its files up anew in what the ConfigMap is by then: each state has a key
+// because a container that starts again looks its files up again in what the ConfigMap is by then: each state has a key
 // of its own that never changes, and a pod mounts that of the state which it was made for.
 const (
 	ConfigKeyKeyringManifest  = "keyring-manifest.json"

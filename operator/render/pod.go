@@ -177,7 +177,7 @@ func sidecar(in Input, site v1alpha1.Site) corev1.Container {
 		RestartPolicy:   new(corev1.ContainerRestartPolicyAlways),
 		Env: append(sidecarEnv(in, site),
 			corev1.EnvVar{Name: v1alpha1.EnvReportKey, Value: ReportDir + "/" + v1alpha1.ReportKey},
-			// In the template, which whoever may change ConfigMaps alone cannot reach.
+			// In the template, out of reach for somebody who may change only ConfigMaps.
 			corev1.EnvVar{Name: v1alpha1.EnvAuthorityKey, Value: in.Anchors[site.Name]},
 		),
 		Ports: []corev1.ContainerPort{

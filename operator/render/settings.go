@@ -201,7 +201,7 @@ var passed = []Category{
 var valuePatterns = map[string]*regexp.Regexp{
 	// nosync would acknowledge what is not on the disk.
 	"innodb_flush_method": regexp.MustCompile(`(?i)^(fsync|O_DSYNC|O_DIRECT|O_DIRECT_NO_FSYNC)$`),
-	// The file is made anew at every start: under another name it would take the place of a file with data.
+	// The file is made again at every start: under another name it would take the place of a file with data.
 	"innodb_temp_data_file_path": regexp.MustCompile(`(?i)^ibtmp1:[0-9]+[KMG]?(:autoextend(:max:[0-9]+[KMG]?)?)?$`),
 	// Every other engine loses rows in a clone or a crash.
 	"default_storage_engine": regexp.MustCompile(`(?i)^innodb$`),

@@ -123,7 +123,7 @@ func (k *Keys) Link(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, key
 		return fmt.Errorf("read the key that signs: %w", err)
 	}
 	if have, err := decode(secret); err != nil || !have.Private.Equal(key.Private) {
-		return err // the next look decides anew
+		return err // the next look decides again
 	}
 	data, err := encode(key)
 	if err != nil {

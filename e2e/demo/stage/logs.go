@@ -20,7 +20,7 @@ import (
 )
 
 // Logs keeps the binary logs of a group's sites while a test goes on. It reads the files of the volumes on this machine, so a
-// site that is cut off or dead, and one that is cloned anew, can be judged all the same.
+// site that is cut off or dead, and one that is cloned again, can be judged all the same.
 type Logs struct {
 	keeper *commits.Keeper
 	stop   context.CancelFunc

@@ -82,7 +82,7 @@ func residentOf(pid int, program string) (float64, error) {
 	return 0, fmt.Errorf("read memory of %s: the kernel does not tell it", program)
 }
 
-// Restarts counts how often containers of the operator and of the group's pods were started anew.
+// Restarts counts how often containers of the operator and of the group's pods were started again.
 func (g *Group) Restarts(ctx context.Context) (sum int32, err error) {
 	pods, err := g.OperatorPods(ctx)
 	if err != nil {

@@ -177,7 +177,7 @@ func (p *Probes) start(ctx context.Context, proc *probe, id, ip string) error {
 		return err
 	}
 	proc.cmd.Stderr = os.Stderr
-	// Ctrl-C goes to whoever asked for the probes and not to them.
+	// Ctrl-C goes to the program that started the probes, not to them.
 	proc.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := proc.cmd.Start(); err != nil {
 		return fmt.Errorf("start process: %w", err)

@@ -28,7 +28,7 @@ func parseMountsBelow(mountinfo, dir string) []string {
 	return found
 }
 
-// unmountBelow unmounts everything below dir. The caller has ended whoever used it.
+// unmountBelow unmounts everything below dir. The caller has ended the programs that used it.
 func unmountBelow(dir string) error {
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		raw, err := os.ReadFile("/proc/self/mountinfo")

@@ -100,7 +100,7 @@ func (c *Cluster) work(ctx context.Context, dir string, env []string, argv ...st
 // intoCgroup is a shell script: its $0 is the cgroup's file, its arguments the program.
 const intoCgroup = `echo $$ >"$0" && exec "$@"`
 
-// keepFiles has programs that outlive us inherit none of the files that whoever started us left open: `flock FILE make demo`
+// keepFiles has programs that outlive us inherit none of the files that our parent left open: `flock FILE make demo`
 // would hold its lock for as long as a node runs that was started by it.
 func keepFiles() error {
 	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {

@@ -38,7 +38,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	// Whoever ends a hunt keeps what it has found so far.
+	// A hunt that is ended keeps what it has found so far.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	failed, err := o.run(ctx, dir)
 	stop()

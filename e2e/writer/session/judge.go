@@ -44,7 +44,7 @@ func Judge(journals ...journal.Journal) Verdict {
 	for _, p := range journal.Periods(acked) {
 		v.Servers = append(v.Servers, p.Site)
 	}
-	// Whoever took writes had a turn, by this order: what is left are writes at the same time.
+	// Each store that took writes had a turn, by this order: what is left are writes at the same time.
 	v.Overlaps = journal.Overlaps(acked, v.Servers)
 	return v
 }
