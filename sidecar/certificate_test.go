@@ -19,7 +19,7 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql"
 )
 
-// fakeCertificateServer counts how often it was told to take its files anew.
+// fakeCertificateServer counts how often it was told to take its files again.
 type fakeCertificateServer struct {
 	reloads int
 	err     error

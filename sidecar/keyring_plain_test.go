@@ -16,7 +16,7 @@ import (
 	"github.com/mysql-mfg/mfg/sidecar/escrow"
 )
 
-// retained is a volume of a group without encryption, in the pod of an encrypted one that was made anew under its name.
+// retained is a volume of a group without encryption, in the pod of an encrypted one that was made again under its name.
 func retained(t *testing.T) settings {
 	t.Helper()
 	s := encryptedVolume(t)

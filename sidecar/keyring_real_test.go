@@ -256,7 +256,7 @@ func TestRealKeyringI16I19(t *testing.T) {
 	named := p.operator(wire.Statement{Namespace: "shop", Group: "orders", ActiveSite: "a", Epoch: 1, LeaseTimeoutMillis: 6000})
 	other := p.operator(wire.Statement{Namespace: "shop", Group: "orders", ActiveSite: "b", Epoch: 2, LeaseTimeoutMillis: 6000})
 
-	// Lost before anything was escrowed: the second pod begins anew.
+	// Lost before anything was escrowed: the second pod starts again.
 	if err := p.command(form{work: workBootstrap}, named, false).Run(); err != nil {
 		t.Fatalf("bootstrap: %v\n%s", err, p.log)
 	}

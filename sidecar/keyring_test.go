@@ -485,7 +485,7 @@ func TestBootstrapBeginsAnewI5(t *testing.T) {
 func orderedAnew(s *settings) { s.keyring.work, s.keyring.round = workClone, "uid/6" }
 
 // A clone from nothing whose pod is lost in the very round in which the data was made. Whatever state it left, the site gets on: by
-// itself where bootstrap begins anew, else by what the operator makes of the error (operator/keyring, "the pod is lost").
+// itself where bootstrap starts again, else by what the operator makes of the error (operator/keyring, "the pod is lost").
 func TestLostInTheRoundOfTheCloneI14(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

@@ -18,7 +18,7 @@ x_total{listener="metrics",reason="TooOften"} 50
 	}
 }
 
-// A flood is within its targets only if failovers were, nothing grew or was started anew, and every listener refused somebody.
+// A flood is within its targets only if failovers were, nothing grew or was started again, and every listener refused somebody.
 func TestFloodJudges(t *testing.T) {
 	good := func() floodFigures {
 		return floodFigures{

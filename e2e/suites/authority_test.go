@@ -100,7 +100,7 @@ func signedWith(t *testing.T, g *stage.Group, former ed25519.PublicKey) {
 	})
 }
 
-// The key that signs statements is lost while an operator runs that has it: it is made anew, the former one vouches for it, and no
+// The key that signs statements is lost while an operator runs that has it: it is made again, the former one vouches for it, and no
 // client notices. Whoever has the former one cannot make a site fence any more.
 func TestTheKeyIsReplacedUnderARunningGroup(t *testing.T) {
 	g, group := whole(t)

@@ -146,7 +146,7 @@ func checkBudget(t *testing.T, g *stage.Group) {
 			if err := g.Kube.Get(ctx, client.ObjectKey{Namespace: g.Namespace, Name: name}, pdb); err != nil {
 				return err
 			}
-			// Kubernetes counts a budget anew when a pod under it changes, not when one is labelled out of it: what it counts
+			// Kubernetes counts a budget again when a pod under it changes, not when one is labelled out of it: what it counts
 			// may be one too many for a while.
 			if pdb.Status.CurrentHealthy < want.healthy {
 				return fmt.Errorf("it counts %d healthy pods, want %d", pdb.Status.CurrentHealthy, want.healthy)

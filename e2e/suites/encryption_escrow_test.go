@@ -204,7 +204,7 @@ func escrowAbused(t *testing.T, v *vault) {
 	staleToken(t, v, e, token, site, content)
 }
 
-// staleToken: the site is unsealed anew, and somebody still has the token of the round before.
+// staleToken: the site is unsealed again, and somebody still has the token of the round before.
 func staleToken(t *testing.T, v *vault, e endpoint, token, site string, content []byte) {
 	t.Helper()
 	annotate(t, v.Group, v1alpha1.AnnotationRotateKeyring, site)

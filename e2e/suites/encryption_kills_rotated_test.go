@@ -46,7 +46,7 @@ func (v *vault) onlyInMemory(t *testing.T, site string, was v1alpha1.SiteKeyring
 	return copyInMemory(live)
 }
 
-// judge: keys that survive in their pod go into escrow; with their pod or node they are lost, and the site is cloned anew.
+// judge: keys that survive in their pod go into escrow; with their pod or node they are lost, and the site is cloned again.
 func (alone copyInMemory) judge(t *testing.T, c kills.Case, now v1alpha1.SiteKeyringStatus, events []string) {
 	t.Helper()
 	told := slices.Contains(events, "KeyringLost")

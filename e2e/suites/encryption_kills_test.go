@@ -27,7 +27,7 @@ import (
 // Everything is killed once at every step of what unseals a site. The runs have a build tag of their own, so that
 // `make test` does not wait for them: docs/internals/encryption-kills.md says how to make them, some of them, or the rest.
 
-// missTries is how often a run is begun anew because its step was over before there was something to kill.
+// missTries is how often a run is begun again because its step was over before there was something to kill.
 const missTries = 4
 
 // killing are the runs, and the group that those of one kind of work share.
@@ -228,7 +228,7 @@ func (k *killing) judge(t *testing.T, w *stage.Witnesses, at time.Duration, site
 	}
 }
 
-// whole is the group of all ordered runs. One that an earlier run left broken is made anew.
+// whole is the group of all ordered runs. One that an earlier run left broken is made again.
 func (k *killing) whole(t *testing.T) *vault {
 	t.Helper()
 	if k.vault != nil {

@@ -103,7 +103,7 @@ func escrowProtected(t *testing.T, v *vault) {
 	}
 }
 
-// The data of that one site is lost: it is cloned anew with a fresh keyring, by a confirmed order.
+// The data of that one site is lost: it is cloned again with a fresh keyring, by a confirmed order.
 func escrowLostPodGone(t *testing.T, v *vault) {
 	group := v.sealed(t, comeBack)
 	site := replicas(group)[0]
@@ -115,7 +115,7 @@ func escrowLostPodGone(t *testing.T, v *vault) {
 	reclonedByOrder(t, v, site, lost)
 }
 
-// reclonedByOrder gives a person's word that the data of a site may go: it is cloned anew, with a keyring of its own.
+// reclonedByOrder gives a person's word that the data of a site may go: it is cloned again, with a keyring of its own.
 func reclonedByOrder(t *testing.T, v *vault, site string, lost v1alpha1.SiteKeyringStatus) {
 	t.Helper()
 	runbook(t, v, "reclone", site)

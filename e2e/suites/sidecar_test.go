@@ -79,7 +79,7 @@ func TestForgedStatementIsRefused(t *testing.T) {
 	undisturbed(t, v, testimony)
 }
 
-// restarts counts how often a container of a site's pod was started anew.
+// restarts counts how often a container of a site's pod was started again.
 func restarts(ctx context.Context, g *stage.Group, site, container string) (int32, error) {
 	pod, err := g.Pod(ctx, site)
 	if err != nil {

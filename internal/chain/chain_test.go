@@ -63,7 +63,7 @@ func signed(t *testing.T, by *party, name string, k *ecdsa.PrivateKey, from, to 
 func TestTheBestWayToBelieveACertificate(t *testing.T) {
 	shared, middle := key(t), key(t)
 	old := signed(t, nil, "authority", shared, 0, 900)
-	young := signed(t, nil, "authority", shared, 50, 300) // made anew with the same key, for a shorter time
+	young := signed(t, nil, "authority", shared, 50, 300) // made again with the same key, for a shorter time
 	other := signed(t, nil, "other", key(t), 0, 5000)
 	between := signed(t, old, "between", middle, 0, 200)
 	longer := signed(t, old, "between", middle, 0, 250)

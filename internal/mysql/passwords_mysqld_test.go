@@ -136,7 +136,7 @@ func dualPasswordsThroughReplication(t *testing.T, withTLS bool) {
 			}
 		}
 	}
-	// A receiver that connects anew has the new password.
+	// A receiver that connects again has the new password.
 	active.Exec(t, "CREATE DATABASE after_it")
 	replica.Exec(t, "STOP REPLICA", "START REPLICA")
 	caughtUp()

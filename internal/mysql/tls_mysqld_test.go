@@ -19,7 +19,7 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
 )
 
-// shown connects anew to a port of a server and returns the serial number of the certificate that it shows.
+// shown connects again to a port of a server and returns the serial number of the certificate that it shows.
 func shown(t *testing.T, port int) string {
 	t.Helper()
 	var serial string

@@ -15,7 +15,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 )
 
-// TestReference: the reference of all commands is what the commands say of themselves. To write it anew:
+// TestReference: the reference of all commands is what the commands say of themselves. To write it again:
 // go test ./kubectl-mfg/cmd -run TestReference -update.
 func TestReference(t *testing.T) {
 	// Both are in the default of a flag.

@@ -419,7 +419,7 @@ func TestAReplacedAuthorityIsTrustedForAWhile(t *testing.T) {
 
 type switching struct{ client.Reader }
 
-// TestPasswordsInTurn: while a password is replaced, or was edited, every one of the Secret is tried, and anew once all were refused.
+// TestPasswordsInTurn: while a password is replaced, or was edited, every one of the Secret is tried, and again once all were refused.
 func TestPasswordsInTurn(t *testing.T) {
 	secret := accounts()
 	secret.Data["operator"], secret.Data["operator-next"], secret.Data["operator-previous"] = []byte("edited"), []byte("next"), []byte("former")

@@ -200,7 +200,7 @@ func TestNoStatementBeforeTheFirstEpoch(t *testing.T) {
 	}
 }
 
-// TestAnOldWordPermitsNobody covers I3: while the loop waits for something else, a site that comes up anew must not open on
+// TestAnOldWordPermitsNobody covers I3: while the loop waits for something else, a site that comes up again must not open on
 // what the loop saw long ago.
 func TestAnOldWordPermitsNobody(t *testing.T) {
 	a, key := testAuthority(t)

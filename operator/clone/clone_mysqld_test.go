@@ -33,7 +33,7 @@ func (a realAccess) Donor(_ context.Context, _ *v1alpha1.MysqlFailoverGroup, sit
 	return mysql.Donor{Host: "127.0.0.1", Port: a[site].Port, User: mysql.AccountClone, Password: mysqltest.Passwords.Clone}, nil
 }
 
-// A replica that follows and has a transaction of its own is cloned anew by order, with real servers.
+// A replica that follows and has a transaction of its own is cloned again by order, with real servers.
 func TestOrderedCloneOfARealReplica(t *testing.T) {
 	servers := realAccess{"a": mysqltest.Start(t, mysqltest.Options{}), "b": mysqltest.Start(t, mysqltest.Options{})}
 	a, b := servers["a"], servers["b"]

@@ -375,7 +375,7 @@ func TestForgottenGroupIsCancelled(t *testing.T) {
 	})
 }
 
-// A failover while the clone runs: it is cancelled, and begins anew from the site that is active then, after a while.
+// A failover while the clone runs: it is cancelled, and starts again from the site that is active then, after a while.
 func TestCloneIsCancelledWhenTheRoleMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pl := newPlant(t, history, "", uuidA+":1-90")

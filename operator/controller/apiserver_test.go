@@ -57,7 +57,7 @@ func TestAgainstAPIServer(t *testing.T) {
 	t.Run("cert-manager", func(*testing.T) { c.asksForCertificate() })
 }
 
-// replacesKey loses the Secret with the key that signs: it is made anew with the rights of the chart, the former one vouches for it,
+// replacesKey loses the Secret with the key that signs: it is made again with the rights of the chart, the former one vouches for it,
 // and no Deployment changes.
 func (c *cluster) replacesKey() {
 	read := func() (key signing.Key) {

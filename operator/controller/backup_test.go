@@ -40,7 +40,7 @@ func TestThePasswordOfBackups(t *testing.T) {
 	}
 	s.Data[v1alpha1.AccountBackup] = []byte("of a person")
 	w.must(w.c.Update(w.ctx, s))
-	w.reconcile() // labels and owner of what somebody changed are applied anew, and the Secret has another version then
+	w.reconcile() // labels and owner of what somebody changed are applied again, and the Secret has another version then
 	w.reconcile()
 	if string(secret().Data[v1alpha1.AccountBackup]) != want {
 		t.Error("a password that no site takes stays")

@@ -139,7 +139,7 @@ func TestARestoreThatFailsI25(t *testing.T) {
 	if w.said.Count(v1alpha1.ReasonRestoreFailed) != 1 {
 		t.Errorf("said %v", w.said.List)
 	}
-	// A person corrects it: the pod is made anew.
+	// A person corrects it: the pod is made again.
 	hash := w.deployments()["a"]
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) {
 		g.Spec.InitFromBackup.Encryption = &v1alpha1.RestoreEncryption{IdentitySecretName: "id"}

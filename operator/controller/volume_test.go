@@ -167,7 +167,7 @@ func TestReplacedVolumeOfTheActiveSiteIsLeftToAPerson(t *testing.T) {
 	}
 }
 
-// TestTheFirstVolumeIsNotedBeforeItIsOpenedI12: the poll loop waits for it. What is seen while the gate is closed is noted anew,
+// TestTheFirstVolumeIsNotedBeforeItIsOpenedI12: the poll loop waits for it. What is seen while the gate is closed is noted again,
 // because nothing was acknowledged on it yet; once the gate was passed nothing is.
 func TestTheFirstVolumeIsNotedBeforeItIsOpenedI12(t *testing.T) {
 	w := runningWorld(t)

@@ -131,7 +131,7 @@ func TestTokensBelongToARound(t *testing.T) {
 	}
 }
 
-// A token that another process made anew is not taken away: its pod could not push any more.
+// A token that another process made again is not taken away: its pod could not push any more.
 func TestOnlyTheTokenThatWasReadIsDropped(t *testing.T) {
 	name := v1alpha1.KeyringTokenSecret(testGroup, "madrid")
 	w := newWorld(t)

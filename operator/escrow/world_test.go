@@ -86,7 +86,7 @@ func (w *world) use(c client.Client) {
 // intercept has the store use the same cluster through hooks.
 func (w *world) intercept(funcs interceptor.Funcs) { w.use(interceptor.NewClient(w.client, funcs)) }
 
-// replace has somebody make a Secret anew under its name right before the store deletes it. The client in memory knows nothing of
+// replace has somebody make a Secret again under its name right before the store deletes it. The client in memory knows nothing of
 // the UIDs of preconditions, so they are looked at here, as an API server does.
 func (w *world) replace(name string) {
 	w.intercept(interceptor.Funcs{Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {

@@ -174,7 +174,7 @@ func TestWhatIsDoneAroundAHealthySite(t *testing.T) {
 	}
 }
 
-// TestTheTimeOfAReopening: it begins when the active site comes back read-only, and anew each time.
+// TestTheTimeOfAReopening: it begins when the active site comes back read-only, and again each time.
 func TestTheTimeOfAReopening(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(a *Site)

@@ -200,7 +200,7 @@ func TestWithoutAnEarlierActiveSiteEachMustBeFenced(t *testing.T) {
 	}
 }
 
-// TestTheFirstActiveSiteHoldsEverythingI7: a group that was made anew over volumes with two histories waits for a person.
+// TestTheFirstActiveSiteHoldsEverythingI7: a group that was made again over volumes with two histories waits for a person.
 func TestTheFirstActiveSiteHoldsEverythingI7(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*Snapshot)

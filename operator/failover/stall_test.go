@@ -110,7 +110,7 @@ func volumeOf(s *Snapshot, site int) *wire.VolumeProbe {
 	return s.Sites[site].Sidecar.Report.VolumeProbe
 }
 
-// TestAStallCountsUnbroken: a write that succeeds, or fails for another reason, begins it anew; a lost answer does not.
+// TestAStallCountsUnbroken: a write that succeeds, or fails for another reason, starts it again; a lost answer does not.
 func TestAStallCountsUnbroken(t *testing.T) {
 	for name, tc := range map[string]struct {
 		between func(*Site)

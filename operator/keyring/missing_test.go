@@ -128,7 +128,7 @@ func TestARotationThatWaitsIsNotLate(t *testing.T) {
 		"the keys are rotated":      {"this takes too long", unsealed, []change{unsealedFor(rot, digest("3")), stage(v1alpha1.KeyringRotating), behind, lateBy(time.Hour)}, failed, EventNotEscrowed, nil},
 		"adopted, and not unsealed": {"there is no seed to fall back on", unsealed, []change{unsealedFor(rot, ""), func(_ *Group, s *Site) { s.Status.SeedVersion = 0 }, behind, lateBy(time.Hour)}, failed, EventNotEscrowed, nil},
 	})
-	// The clock begins anew with the rotation itself.
+	// The clock starts again with the rotation itself.
 	g, _ := at(unsealed, unsealedFor(rot, digest("3")), rotate("b"), lateBy(time.Hour))
 	n := Decide(g).Sites[1]
 	if n.Status.Stage != v1alpha1.KeyringRotating || !n.Status.Since.Equal(&n.now) {

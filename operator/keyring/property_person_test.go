@@ -67,7 +67,7 @@ func (l *lab) restore() {
 	}
 }
 
-// again deletes the group, whose pods and Secrets stay, and makes it anew: nothing is known of them but what they say.
+// again deletes the group, whose pods and Secrets stay, and makes it again: nothing is known of them but what they say.
 func (l *lab) again() {
 	l.order("operator")
 	l.order("withdraw")

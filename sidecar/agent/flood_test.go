@@ -49,7 +49,7 @@ func dialFrom(n byte) client.DialFunc {
 }
 
 // TestThePushIsAnsweredBesideAFlood: strangers from six addresses hold every connection that they are given, and ask as fast as they
-// can. The operator, a peer and the kubelet, who connect anew, are answered within their patience.
+// can. The operator, a peer and the kubelet, who connect again, are answered within their patience.
 func TestThePushIsAnsweredBesideAFlood(t *testing.T) {
 	w := newWorld(t)
 	w.operator = told(5, "a")

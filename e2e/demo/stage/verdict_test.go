@@ -263,7 +263,7 @@ func TestCertificatesVerify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// As it comes back from the API server, for each of the two anew.
+	// As it comes back from the API server, for each of the two again.
 	secret := &corev1.Secret{Data: data}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(data["ca.crt"])

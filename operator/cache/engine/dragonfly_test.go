@@ -313,7 +313,7 @@ func TestWhatINFOSays(t *testing.T) {
 
 func replicaText(value string) Replica { return replica(value) }
 
-// After a failure a connection is made anew, also to one that was away.
+// After a failure a connection is made again, also to one that was away.
 func TestAConnectionThatFailedIsNotUsedAgain(t *testing.T) {
 	n := 0
 	s := speak(t, func(string) string {

@@ -168,7 +168,7 @@ func TestWhatIsWrittenToStatus(t *testing.T) {
 	}
 }
 
-// A conflict is tried again, and no error else; a group that was made anew under the same name, or another's by now, is not written to.
+// A conflict is tried again, and no error else; a group that was made again under the same name, or another's by now, is not written to.
 func TestHowADecisionIsPersisted(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "mysqlfailovergroups"}, key.Name, errors.New("changed"))
 	for _, tc := range []struct {
