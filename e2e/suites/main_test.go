@@ -91,8 +91,8 @@ func witnesses(t *testing.T, g *stage.Group) *stage.Witnesses {
 	// A story is part of a test; its own name tells more than that of the test.
 	name := strings.NewReplacer("_", "-").Replace(strings.TrimPrefix(path.Base(t.Name()), "Test"))
 	run := strings.ToLower(name[:min(len(name), 30)])
-	// A third of what the benches write. With their load a slow machine commits on the active site faster than two replicas apply: they
-	// lag more and more, and what waits for them waits for the machine. The writers that look for a second active site stay as fast.
+	// A third of what the benches write. Their load keeps two processors fully busy: what is tested here would wait for the machine. The
+	// writers that look for a second active site stay as fast.
 	g.WriterArgs = []string{"--rate=60"}
 	w, err := g.StartWitnesses(t.Context(), strings.TrimRight(run, "-"))
 	if err != nil {

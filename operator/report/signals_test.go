@@ -39,7 +39,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/reference/signals.md again")
 
-// TestSignalsPage: whoever meets an event, a condition or a metric can look it up. To write the page again:
+// TestSignalsPage: each event, condition and metric is on the page. To write it again:
 // go test ./operator/report -run TestSignalsPage -update.
 func TestSignalsPage(t *testing.T) {
 	path := filepath.Join("..", "..", "docs", "reference", "signals.md")
