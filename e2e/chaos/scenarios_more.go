@@ -157,7 +157,7 @@ func oldEtcd(ctx context.Context, s *Scene) error {
 	newest := moved.Status.Epoch
 	s.W.Remember(moved)
 	if err := s.Fault(ctx, fmt.Sprintf("etcd is restored as it was at epoch %d, and sites are at %d", s.W.Before.Status.Epoch, newest), func(ctx context.Context) error {
-		return s.Lab.RestoreEtcd(ctx, backup)
+		return s.W.Probes.WithoutAPI(func() error { return s.Lab.RestoreEtcd(ctx, backup) })
 	}, nil); err != nil {
 		return err
 	}

@@ -39,6 +39,7 @@ type Probes struct {
 	procs map[string]*probe
 	// kinds are what is written beside single rows, each by a probe of its own.
 	kinds []load.Kind
+	sight sight
 	err   error
 }
 
@@ -57,7 +58,7 @@ func (g *Group) StartProbes(ctx context.Context, run, dir string) (*Probes, erro
 		return nil, err
 	}
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
-	p := &Probes{group: g, dir: dir, run: run, stop: stop, procs: map[string]*probe{}}
+	p := &Probes{group: g, dir: dir, run: run, stop: stop, procs: map[string]*probe{}, sight: sight{last: time.Now()}}
 	if err := p.look(watch); err != nil {
 		stop()
 		return nil, err
@@ -66,24 +67,34 @@ func (g *Group) StartProbes(ctx context.Context, run, dir string) (*Probes, erro
 	return p, nil
 }
 
-// blind is how long the list of pods may be unknown: longer, and a pod could have come and gone without a witness.
-const blind = 3 * time.Second
-
 // follow looks for new pods until it is told to stop.
 func (p *Probes) follow(ctx context.Context) {
-	for seen := time.Now(); ctx.Err() == nil; {
+	for ctx.Err() == nil {
+		began := time.Now()
 		err := p.look(ctx)
-		switch {
-		case err == nil:
-			seen = time.Now()
-		case ctx.Err() == nil && time.Since(seen) > blind:
-			p.fail(err)
+		p.mu.Lock()
+		if hole := p.sight.look(began, time.Now(), err); hole != nil && ctx.Err() == nil && p.err == nil {
+			p.err = hole
 		}
+		p.mu.Unlock()
 		select {
 		case <-ctx.Done():
 		case <-time.After(interval):
 		}
 	}
+}
+
+// WithoutAPI does what stops the API server and starts it again. While none runs there are no new pods, so the probes miss nothing
+// when they cannot list them.
+func (p *Probes) WithoutAPI(do func() error) error {
+	p.mu.Lock()
+	p.sight.stopped()
+	p.mu.Unlock()
+	err := do()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sight.started(time.Now())
+	return err
 }
 
 func (g *Group) writeSecrets(dir string) error {
@@ -95,15 +106,6 @@ func (g *Group) writeSecrets(dir string) error {
 		return fmt.Errorf("write secrets for probes: %w", err)
 	}
 	return nil
-}
-
-// fail keeps the first error: a hole in what the witnesses saw.
-func (p *Probes) fail(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.err == nil {
-		p.err = err
-	}
 }
 
 func (p *Probes) look(ctx context.Context) error {
