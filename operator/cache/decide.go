@@ -121,6 +121,10 @@ func first(s Snapshot, d Decision) Decision {
 	return d.begin(s, Transition{Kind: v1alpha1.CacheMoveFirst, To: to.Site, Method: v1alpha1.CacheByFirstStart})
 }
 
+// mostBegun is how many moves one look may begin: one, and another if the first turns out to lead nowhere. Two caches of which neither can
+// be the master would otherwise pass the role back and forth without end.
+const mostBegun = 2
+
 // begin starts a move, and says what to do first. From here on it is durable.
 func (d Decision) begin(s Snapshot, t Transition) Decision {
 	t.Epoch, t.StartedAt, t.ToRun = s.MySQL.Epoch, metav1.NewMicroTime(s.Now), s.Pod(t.To).Run
@@ -130,6 +134,9 @@ func (d Decision) begin(s Snapshot, t Transition) Decision {
 	d.Memory.HungSince = time.Time{}
 	d.Status.Transition, d.Persist = &t, true
 	s.Status = d.Status
+	if d.begun++; d.begun > mostBegun {
+		return d.quiet(s) // the next look continues: by then it is durable, and the caches may have changed
+	}
 	return moving(s, d)
 }
 

@@ -122,19 +122,27 @@ func requested(s Snapshot, d *Decision) (Transition, bool) {
 		return Transition{}, false
 	}
 	active, to := s.Pod(s.Status.ActiveSite), s.Pod(s.Request.Site)
+	holder := active
+	if other := s.Pod(active.Following); to.Site == active.Site && other.Master() {
+		holder = other // another client moved the role there, and it is to come back
+	}
 	known := slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Site == to.Site && !p.Removed })
+	t := Transition{Kind: v1alpha1.CacheMoveRequested, From: holder.Site, To: to.Site}
 	switch {
 	case !known:
 		*d = d.answer(s, false, false, v1alpha1.ReasonUnknownSite, fmt.Sprintf("the group has no site %q", to.Site))
 	case to.Site == active.Site && active.Master():
 		*d = d.answer(s, true, false, "", fmt.Sprintf("%s has the master of the cache", to.Site))
-	case active.Master() && !to.Follows(active.Site):
+	case holder.Master() && !to.Follows(holder.Site):
 		*d = d.answer(s, false, false, v1alpha1.ReasonCacheTargetNotSynced,
-			fmt.Sprintf("nothing was changed: the cache of %s has not caught up with that of %s%s; ask again once it has", to.Site, active.Site, trouble(to)))
+			fmt.Sprintf("nothing was changed: the cache of %s has not caught up with that of %s%s; ask again once it has", to.Site, holder.Site, trouble(to)))
 	case !eligible(to):
 		*d = d.answer(s, false, false, v1alpha1.ReasonCacheTargetNotSynced, fmt.Sprintf("nothing was changed: the cache of %s does not answer%s", to.Site, trouble(to)))
+	case holder.Site == to.Site: // it lost the role to no other cache, or hangs in handing it over: none can give it
+		t.Method = v1alpha1.CacheByPromotion
+		return t, true
 	default:
-		return Transition{Kind: v1alpha1.CacheMoveRequested, From: active.Site, To: to.Site}, true
+		return t, true
 	}
 	return Transition{}, false
 }
