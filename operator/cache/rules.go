@@ -13,14 +13,17 @@ import (
 var rules = []func(Snapshot, *Decision) (Transition, bool){restarted, moved, away, requested, leaving, planned, home}
 
 // restarted is for a master with another process than the one that took the traffic. If it came back empty, its replicas would
-// throw away what they hold, so the one that holds the most takes its place; if no other holds more, it stays.
+// throw away what they hold, so the one that holds the most takes its place; if no other holds more, it stays. Clients may have written
+// a little by then, so empty means less than half of what another holds.
 func restarted(s Snapshot, _ *Decision) (Transition, bool) {
 	active := s.Pod(s.Status.ActiveSite)
 	if !active.Reachable || active.Loading || s.Status.ActiveRun == "" || active.Run == s.Status.ActiveRun {
 		return Transition{}, false
 	}
 	t := Transition{Kind: v1alpha1.CacheMoveOnly, From: active.Site, To: active.Site, Method: v1alpha1.CacheByRestart, Reason: v1alpha1.ReasonCacheMasterRestarted}
-	if holder, _ := best(s); holder.Keys > 0 && active.Keys == 0 && s.Policy.Held == "" {
+	fuller := slices.DeleteFunc(slices.Clone(s.Pods), func(p Pod) bool { return !eligible(p) || p.Keys <= 2*active.Keys })
+	if len(fuller) > 0 && s.Policy.Held == "" {
+		holder := slices.MaxFunc(fuller, func(a, b Pod) int { return rank(s, a, b) })
 		t.To, t.Method = holder.Site, v1alpha1.CacheByPromotion
 	}
 	return t, true
