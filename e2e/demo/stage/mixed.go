@@ -35,6 +35,16 @@ func tableOf(kind load.Kind) string {
 	return appTable
 }
 
+// rateOf is how many commits a second a probe of a kind tries at most. On a replica a change of a definition waits for all before it and
+// holds up all after it: with as many as the active site can make, no replica of two cores catches up, and a planned failover is refused
+// (TargetLags), as it should be.
+func rateOf(kind load.Kind) int {
+	if kind == load.DDL {
+		return 5
+	}
+	return 100
+}
+
 // Mix starts what else can commit, at every site: transactions that are committed long after they were begun, XA, DDL, and an
 // event of the scheduler, which no fence can cut off because it is nobody's session.
 func (w *Witnesses) Mix(ctx context.Context) error {

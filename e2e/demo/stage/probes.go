@@ -167,7 +167,7 @@ func (p *Probes) start(ctx context.Context, proc *probe, id, ip string) error {
 	argv := []string{
 		program, "run", "--id=" + id, "--site=" + proc.site, "--group=" + g.Name, "--table=" + tableOf(proc.kind), "--kind=" + string(proc.kind), "--user=" + appUser,
 		"--addr=" + net.JoinHostPort(ip, "3306"), "--password-file=" + filepath.Join(p.dir, "password"),
-		"--journal=" + proc.journal, "--concurrency=2", "--rate=100", "--refused-rate=40", "--duration=" + probeLife,
+		"--journal=" + proc.journal, "--concurrency=2", fmt.Sprintf("--rate=%d", rateOf(proc.kind)), "--refused-rate=40", "--duration=" + probeLife,
 	}
 	if g.ca != nil {
 		argv = append(argv, "--tls-ca="+filepath.Join(p.dir, "ca.crt"),
