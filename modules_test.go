@@ -42,6 +42,14 @@ func TestModulesShareTheirVersions(t *testing.T) {
 	}
 }
 
+// The image of the operator holds the program and no files of time zones: without those in the program every time zone of a schedule but UTC is
+// unknown, while tests on a machine that has such files pass.
+func TestTheOperatorKnowsTimeZones(t *testing.T) {
+	if !slices.Contains(strings.Fields(output(t, "go", "list", "-deps", "./operator")), "time/tzdata") {
+		t.Error("the operator is built without time/tzdata")
+	}
+}
+
 // required are the versions of the modules that a go.mod asks for, after its replacements.
 func required(t *testing.T, file string) map[string]string {
 	t.Helper()

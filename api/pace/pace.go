@@ -5,6 +5,7 @@
 package pace
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -25,6 +26,8 @@ type Group struct {
 	Unseen bool
 	// Why says why the group is not healthy; empty if it is.
 	Why string
+	// Kept says why none of the pods that are left would be replaced now, though the group is healthy; empty if they would be.
+	Kept string
 	// Window is when the group's turn may begin; nil means that of the installation. Closed is true if it cannot be read.
 	Window Window
 	Closed bool
@@ -47,7 +50,20 @@ func See(g *v1alpha1.MysqlFailoverGroup, revision string) Group {
 	for _, site := range u.Sites {
 		out.Behind = out.Behind || site.Behind
 	}
+	out.Kept = kept(g)
 	return out
+}
+
+// kept says why a person's setting keeps the pods that are left; empty if none does. With the turn such a group would stop all others.
+func kept(g *v1alpha1.MysqlFailoverGroup) string {
+	if meta.IsStatusConditionTrue(g.Status.Conditions, v1alpha1.ConditionPaused) {
+		return "it is paused"
+	}
+	replica := slices.ContainsFunc(g.Status.Upgrade.Sites, func(site v1alpha1.UpgradeSite) bool { return site.Behind && site.Name != g.Status.ActiveSite })
+	if g.Spec.Failover.Mode == v1alpha1.FailoverObserve && !replica {
+		return "only its active site " + g.Status.ActiveSite + " is left, whose role the operator does not move: spec.failover.mode is Observe"
+	}
+	return ""
 }
 
 // WhyNot says why the turn of a group that is behind cannot begin, even if nobody else has it; empty if it can.
@@ -60,6 +76,8 @@ func WhyNot(g Group, installation Window, now time.Time) string {
 		return "its window cannot be read"
 	case g.Why != "":
 		return "it is not healthy: " + g.Why
+	case g.Kept != "":
+		return g.Kept
 	case !window.Open(now):
 		return "its window is closed: " + window.String()
 	}

@@ -64,7 +64,20 @@ func TestWhyATurnCannotBegin(t *testing.T) {
 			g.Status.Upgrade.Revision = "r1"
 			set(0, metav1.ConditionFalse, "X")(g)
 		}, always, "it is not healthy: the message"},
-		"seen by nobody": {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Upgrade = nil }, always, "it is not healthy: this version of the operator has not looked at it yet"},
+		"paused": {func(g *v1alpha1.MysqlFailoverGroup) {
+			g.Status.Conditions = append(g.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionPaused, Status: metav1.ConditionTrue})
+		}, always, "it is paused"},
+		"no longer paused": {func(g *v1alpha1.MysqlFailoverGroup) {
+			g.Status.Conditions = append(g.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionPaused, Status: metav1.ConditionFalse})
+		}, always, ""},
+		"only observed, and a replica is left": {func(g *v1alpha1.MysqlFailoverGroup) {
+			g.Spec.Failover.Mode, g.Status.ActiveSite = v1alpha1.FailoverObserve, "a"
+		}, always, ""},
+		"only observed, and the active site is left": {func(g *v1alpha1.MysqlFailoverGroup) {
+			g.Spec.Failover.Mode, g.Status.ActiveSite = v1alpha1.FailoverObserve, "b"
+		}, always, "only its active site b is left, whose role the operator does not move: spec.failover.mode is Observe"},
+		"the active site is left": {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.ActiveSite = "b" }, always, ""},
+		"seen by nobody":          {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Upgrade = nil }, always, "it is not healthy: this version of the operator has not looked at it yet"},
 	} {
 		g := waits()
 		tc.change(g)

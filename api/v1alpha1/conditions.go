@@ -38,7 +38,7 @@ const (
 	ConditionUnbuiltFeatures = "UnbuiltFeatures"
 	// ConditionSpecRefused: the specification asks for something that is not allowed, and the group runs without it.
 	ConditionSpecRefused = "SpecRefused"
-	// ConditionPaused: the operator takes no decision about this group until the time in pause-until.
+	// ConditionPaused: until the time in pause-until the operator begins no failover, replaces no pod and clones no site unless a person orders it.
 	ConditionPaused = "Paused"
 	// ConditionSitesKeptFenced: a person keeps at least one site fenced: it is not opened and takes over from nobody.
 	ConditionSitesKeptFenced = "SitesKeptFenced"

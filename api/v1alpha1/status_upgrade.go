@@ -9,6 +9,10 @@ type UpgradeStatus struct {
 	//
 	// +optional
 	Revision string `json:"revision,omitempty"`
+	// generation is that of the specification which the pods were last compared with.
+	//
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
 	// sites holds one entry for each site that has a pod.
 	//
 	// +optional
@@ -18,9 +22,12 @@ type UpgradeStatus struct {
 	Sites []UpgradeSite `json:"sites,omitempty"`
 }
 
+// UpgradeCache begins the name of an entry for the pod of a site's cache.
+const UpgradeCache = "cache/"
+
 // UpgradeSite is what the pod of a site is held against.
 type UpgradeSite struct {
-	// name is the site's.
+	// name is the site's, or cache/ and the site's for the pod of its cache.
 	Name string `json:"name"`
 	// template is the hash of the pod template as the revision made it when it first looked. As long as that is what is wished, only the
 	// operator's version is another.

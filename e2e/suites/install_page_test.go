@@ -8,6 +8,7 @@ import (
 	"context"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,7 +38,7 @@ const pageNamespace, ownNamespace = "shop", "suite-page"
 
 var pageWord = regexp.MustCompile(`\b` + pageNamespace + `\b`)
 
-// onPage runs commands of the page in the test's own namespace. A page that names another one than the test knows would be
+// onPage runs commands of docs/install.md in the test's own namespace. A page that names another one than the test knows would be
 // followed into somebody's group, so it fails instead.
 func onPage(t *testing.T, name string, inNamespace bool) string {
 	t.Helper()
@@ -45,7 +46,12 @@ func onPage(t *testing.T, name string, inNamespace bool) string {
 	if pageWord.MatchString(commands) != inNamespace {
 		t.Fatalf("the commands %q of docs/install.md name the namespace %s: %t, want %t:\n%s", name, pageNamespace, !inNamespace, inNamespace, commands)
 	}
-	return runDocumented(t, name, pageWord.ReplaceAllString(commands, ownNamespace), append(labInstead[:len(labInstead):len(labInstead)], withPlugin())...)
+	return onLab(t, name, pageWord.ReplaceAllString(commands, ownNamespace))
+}
+
+func onLab(t *testing.T, name, commands string, env ...string) string {
+	t.Helper()
+	return runDocumented(t, name, commands, slices.Concat(labInstead, []string{withPlugin()}, env)...)
 }
 
 // clearOwn removes what a run that was ended in the middle has left in the test's own namespace, and nothing else.
@@ -98,6 +104,7 @@ func TestInstallPage(t *testing.T) {
 		t.Errorf("the password of root is %d characters long", len(password))
 	}
 	applicationsPassword(t, g)
+	migration(t, g)
 	volumes := uids(t, g, &corev1.PersistentVolumeClaimList{})
 
 	onPage(t, "upgrade", false)

@@ -105,7 +105,7 @@ func (d *Door) place(in *conn) (reason string, out *conn) {
 	defer d.mu.Unlock()
 	g := d.guest(in.from)
 	switch {
-	case !in.from.IsLoopback() && len(g.conns) >= d.limits.PerAddress:
+	case !OwnPod(in.from) && len(g.conns) >= d.limits.PerAddress:
 		return TooManyOfOne, in
 	case d.total >= d.limits.Connections:
 		if out = d.oldestOfMost(len(g.conns) + 1); out == nil {
@@ -189,7 +189,7 @@ func (g *guest) fill(l Limits) float64 {
 // May is true if an address may make a request now, and counts it.
 func (d *Door) May(remote string) bool {
 	from := addrOf(remote)
-	if from.IsLoopback() || d.limits.Rate == 0 {
+	if OwnPod(from) || d.limits.Rate == 0 {
 		return true
 	}
 	d.mu.Lock()
@@ -238,6 +238,13 @@ func (c *conn) Close() error {
 }
 
 // addrOf is the address without its port and zone; all remotes without an address share one.
+// OwnPod is true for the address of a container of the same pod, or of a port-forward. Other loopback addresses are not: the proxy of a service
+// mesh brings everybody from one of them (Istio's from 127.0.0.6).
+func OwnPod(from netip.Addr) bool {
+	from = from.Unmap()
+	return from == netip.IPv6Loopback() || from == netip.AddrFrom4([4]byte{127, 0, 0, 1})
+}
+
 func addrOf(remote string) netip.Addr {
 	ap, _ := netip.ParseAddrPort(remote)
 	return ap.Addr().Unmap().WithZone("")

@@ -176,6 +176,9 @@ func TestOwnContainersAreBoundedByTheSumAlone(t *testing.T) {
 		if h.come("10.0.0.1:1").cut() {
 			t.Error("they must make room as others do")
 		}
+		if !h.door.May("127.0.0.6:1") || h.door.May("127.0.0.6:1") {
+			t.Error("what a mesh brings from one address asks as often as it likes")
+		}
 		h.close()
 	})
 }

@@ -140,7 +140,7 @@ By day:       kubectl mfg failover GROUP --to SITE
 			if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
 				return cli.Usage("unknown command %q; did you mean %s?", args[0], strings.Join(like, ", "))
 			}
-			return cli.Usage("unknown command %q", args[0])
+			return cli.Usage("unknown command %q; kubectl mfg --help lists them", args[0])
 		},
 	}
 	root.SuggestionsMinimumDistance = 2

@@ -285,7 +285,7 @@ func TestRotateStop(t *testing.T) {
 	}
 }
 
-// TestRotateIsStopped: who watches is told that another person has stopped it, or that it ended before its end.
+// TestRotateIsStopped: who watches is told that another person has stopped it, or that it failed.
 func TestRotateIsStopped(t *testing.T) {
 	r := &rotator{f: sealedGroup(t)}
 	got := rotated(t, r, runOptions{tick: func(n int) {
@@ -299,7 +299,7 @@ func TestRotateIsStopped(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	for outcome, want := range map[v1alpha1.RequestOutcome]string{
-		v1alpha1.RequestFailed: "it ended before its end (Because): so it is", v1alpha1.RequestRefused: "refused: so it is"} {
+		v1alpha1.RequestFailed: "the rotation failed (Because): so it is", v1alpha1.RequestRefused: "refused: so it is"} {
 		r = &rotator{f: sealedGroup(t)}
 		got = rotated(t, r, runOptions{tick: func(n int) {
 			if r.look(n); len(r.did) == 1 {

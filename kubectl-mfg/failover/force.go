@@ -83,7 +83,7 @@ func (op *Op) forcePlan(view request.Outlook) []screen.Line {
 		{Label: "Now", Text: nowForce(r)},
 		{Label: "After", Text: op.afterForce(r.ActiveSite)},
 		{Label: "Overrides", Text: "mode, pause, cooldown, loss budget, and sites that may still vouch for the old active site"},
-		{Label: "Keeps", Text: "the lease of the old active site is waited for all the same; but as long as a site that may still vouch answers it, it accepts writes too: power it off first, or cut its clients off"},
+		{Label: "Keeps", Text: "the operator still waits for the lease of the old active site; but while a site that may still vouch answers it, the old one keeps accepting writes, and those are lost: first power it off, or cut its clients off"},
 		{Label: "Loss", Text: loss},
 		{Label: "Undo", Text: "until it is carried out the order stays on the group; " + request.Withdrawal(op.Group, op.Namespace) + " withdraws it. Afterwards none: what was lost can only be taken from " + cli.OrDash(r.ActiveSite) + " by hand once it is back (kubectl mfg history " + op.Group + " -n " + op.Namespace + ")"},
 	}

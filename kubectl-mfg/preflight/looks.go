@@ -94,7 +94,7 @@ func storage(ctx context.Context, _ *Op, w world) []doctor.Finding {
 		}
 	}
 	if out == nil {
-		return one(found(doctor.Warn, wire.Remedy{Text: "name one in spec.storage.storageClassName of each group"}, "no StorageClass is the default; there are %s", strings.Join(names, ", ")))
+		return one(found(doctor.Warn, wire.Remedy{Text: "name one for each site: spec.sites[].storage.storageClassName"}, "no StorageClass is the default; there are %s", strings.Join(names, ", ")))
 	}
 	return out
 }

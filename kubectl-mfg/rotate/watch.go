@@ -129,7 +129,7 @@ func (r *rotation) closing(ctx context.Context, g *v1alpha1.MysqlFailoverGroup) 
 	case a != nil && a.Outcome == v1alpha1.RequestRefused:
 		return r.unfinished(ctx, &cli.Error{Code: cli.ExitRefused, Reason: v1alpha1.Reason(a.Reason), Err: errors.New("refused: " + a.Message)}, "to ask again: "+r.op.again())
 	case a != nil:
-		return r.unfinished(ctx, &cli.Error{Code: cli.ExitRefused, Reason: v1alpha1.Reason(a.Reason), Err: fmt.Errorf("it ended before its end (%s): %s", a.Reason, a.Message)},
+		return r.unfinished(ctx, &cli.Error{Code: cli.ExitRefused, Reason: v1alpha1.Reason(a.Reason), Err: fmt.Errorf("the rotation failed (%s): %s", a.Reason, a.Message)},
 			"to go on with what is left: "+r.op.again())
 	case ours && c.Outcome == v1alpha1.CampaignCancelled:
 		return r.unfinished(ctx, cli.Refused("it was stopped: %s", c.Message), "to go on with what is left: "+r.op.again())

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"time"
+	_ "time/tzdata" // the image of the operator has no files of time zones, and schedule.timeZone names one
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"

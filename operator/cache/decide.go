@@ -42,6 +42,9 @@ const (
 	routed = 1500 * time.Millisecond
 	// leavingRetry is how long after a failed move away from a pod that is about to go the next one begins.
 	leavingRetry = 5 * time.Second
+	// followAgain is how long a replica may be without its master before it is told again to follow. Dragonfly's do not return to a master
+	// that was restarted until they are told.
+	followAgain = 5 * time.Second
 	// syncedBytes is how much a replica may lack and count as caught up: no person notices how long a take-over waits for so little.
 	// syncedChanges is the same for an engine that counts changes.
 	syncedBytes   = 1 << 20
@@ -80,6 +83,7 @@ func remember(s Snapshot, m Memory) Memory {
 	for _, p := range s.Pods {
 		is := sites[p.Site]
 		is.AwaySince, is.LinkedSince = since(is.AwaySince, s.Now, !p.Master()), since(is.LinkedSince, s.Now, p.Follows(s.Status.ActiveSite))
+		is.ApartSince = since(is.ApartSince, s.Now, p.Apart(s.Status.ActiveSite))
 		sites[p.Site] = is
 	}
 	m.Sites = sites
@@ -121,6 +125,10 @@ func first(s Snapshot, d Decision) Decision {
 	return d.begin(s, Transition{Kind: v1alpha1.CacheMoveFirst, To: to.Site, Method: v1alpha1.CacheByFirstStart})
 }
 
+// mostBegun is how many moves one look may begin: one, and another if the first turns out to lead nowhere. Two caches of which neither can
+// be the master would otherwise pass the role back and forth without end.
+const mostBegun = 2
+
 // begin starts a move, and says what to do first. From here on it is durable.
 func (d Decision) begin(s Snapshot, t Transition) Decision {
 	t.Epoch, t.StartedAt, t.ToRun = s.MySQL.Epoch, metav1.NewMicroTime(s.Now), s.Pod(t.To).Run
@@ -130,6 +138,9 @@ func (d Decision) begin(s Snapshot, t Transition) Decision {
 	d.Memory.HungSince = time.Time{}
 	d.Status.Transition, d.Persist = &t, true
 	s.Status = d.Status
+	if d.begun++; d.begun > mostBegun {
+		return d.quiet(s) // the next look continues: by then it is durable, and the caches may have changed
+	}
 	return moving(s, d)
 }
 
@@ -224,7 +235,13 @@ func follow(s Snapshot, d Decision, master Pod) Decision {
 		if second && (p.Keys > 0 || p.Traffic || p.RoleLabel == v1alpha1.CacheMaster) {
 			d = d.tell(v1alpha1.ReasonCacheSecondMaster, p.Site, "the cache of %s was a master beside that of %s, with %d keys; it follows now, and its clients were cut", p.Site, master.Site, p.Keys)
 		}
-		if p.Reachable && !p.Loading && (second || p.FailingOver || p.Following != master.Site) {
+		is := d.Memory.of(p.Site)
+		again := p.Apart(master.Site) && s.Now.Sub(orNow(is.ApartSince, s.Now)) >= followAgain
+		if again {
+			is.ApartSince = s.Now
+			d.Memory.Sites[p.Site] = is
+		}
+		if p.Reachable && !p.Loading && (second || again || p.FailingOver || p.Following != master.Site) {
 			d = d.do(Follow{p.Site, master.Site})
 		}
 		if p.RoleLabel != v1alpha1.CacheReplica {

@@ -28,6 +28,9 @@ type Decision struct {
 	Synced []Synced
 	// Next is when to look again at the latest; zero means at the next turn.
 	Next time.Duration
+
+	// begun counts the moves that this look began.
+	begun int
 }
 
 // Event is something that happened.

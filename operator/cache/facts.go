@@ -79,6 +79,11 @@ func Behind(master, replica Pod) int64 {
 	return max(0, master.Offset-replica.Offset)
 }
 
+// Apart is true for a pod that replicates from a site by name, and gets nothing from it.
+func (p Pod) Apart(site string) bool {
+	return p.Reachable && p.Role == v1alpha1.CacheReplica && !p.Linked && !p.Syncing && !p.Loading && p.Following == site
+}
+
 // farBehind is true for a replica that a take-over would have to wait for.
 func farBehind(master, replica Pod) bool {
 	if master.Offset == 0 {
@@ -155,6 +160,8 @@ func (s Snapshot) Home() string { return s.MySQL.Active }
 type SiteMemory struct {
 	// AwaySince is since when its pod is not a master that answers, LinkedSince since when it follows the master in full.
 	AwaySince, LinkedSince time.Time
+	// ApartSince is since when it names the master, and neither is linked to it nor gets a first copy from it; or when it was last told again.
+	ApartSince time.Time
 }
 
 // Memory is what is remembered from one look to the next. Losing it costs a wait and nothing else.

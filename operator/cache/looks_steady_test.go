@@ -45,6 +45,11 @@ func TestLooksAtRest(t *testing.T) {
 		{name: "one that was a master for nobody", given: "see south master keys=0", want: "ready AsExpected; south follows east; cut clients of south; next 500ms"},
 		{name: "a master that named east a moment ago", given: "see south master keys=0; names south east", want: "ready AsExpected; south follows east; cut clients of south; next 500ms"},
 		{name: "a replica left in the middle of a failover", given: "see west failing-over", want: "ready AsExpected; west follows east"},
+		{name: "a replica that stays without its master is told again", given: "see west down; apart west 5s", want: "ready AsExpected; west follows east; next 500ms"},
+		{name: "not one that was told a moment ago", given: "see west down; apart west 4900ms", want: "ready AsExpected; next 500ms"},
+		{name: "nor one that gets its first copy", given: "see west down syncing; apart west 1h", want: "ready AsExpected; next 500ms"},
+		{name: "nor one that loads", given: "see west down loading; apart west 1h", want: "ready AsExpected; next 500ms"},
+		{name: "nor one that is silent", given: "see west down silent; apart west 1h", want: "ready AsExpected; next 500ms"},
 		{name: "one that loads is let be", given: "see west replica=south loading", want: "ready AsExpected; next 500ms"},
 		{name: "the trouble of a replica is told", given: "see west silent; trouble west no disk", want: "ready AsExpected; next 500ms", says: "; west: no disk"},
 		{name: "that of a removed site is not", given: "see west removed silent; trouble west no disk", want: "ready AsExpected", never: "no disk"},
@@ -69,6 +74,10 @@ func TestLooksAtCauses(t *testing.T) {
 			want: "as before CacheNoReplica; active east e2; event CacheSessionsLost; record CacheOnly east>east Restart CacheMasterRestarted; next 1ms"},
 		{name: "restarted: empty while a replica is not", given: "see east run=e2 keys=0",
 			want: "as before CacheMoving; CacheOnly east>south Promotion CacheMasterRestarted; route to south; traffic off east; promote south; traffic on south; east follows south; cut clients of east; next 1ms"},
+		{name: "restarted: clients have written a little by then", given: "see east run=e2 keys=49",
+			want: "as before CacheMoving; CacheOnly east>south Promotion CacheMasterRestarted; route to south; traffic off east; promote south; traffic on south; east follows south; cut clients of east; next 1ms"},
+		{name: "restarted: it came back with half of it", given: "see east run=e2 keys=50",
+			want: "as before AsExpected; active east e2; event CacheSessionsLost; record CacheOnly east>east Restart CacheMasterRestarted; next 1ms"},
 		{name: "restarted: held", given: "hold paused; see east run=e2 keys=0",
 			want: "as before AsExpected; active east e2; event CacheSessionsLost; record CacheOnly east>east Restart CacheMasterRestarted; next 1ms"},
 
@@ -153,10 +162,35 @@ func TestLooksAtMovesOfTheCacheAlone(t *testing.T) {
 
 		{name: "asked while MySQL moves", given: "mysql west epoch=4 Planned; ask south", want: "as before CacheNotHome; next 2s"},
 		{name: "asked for the master that is it", given: "ask east", want: "ready AsExpected; answer done=true failed=false"},
+		{name: "asked for the master that hangs in handing over", given: "hold paused; see east failing-over; ask east",
+			want: "as before CacheMoving; Requested east>east Promotion; route to east; promote east; traffic on east; next 1ms"},
+		{name: "asked for the master that lost the role to no cache", given: "hold paused; see east replica=; ask east",
+			want: "as before CacheMoving; Requested east>east Promotion; route to east; promote east; traffic on east; next 1ms"},
+		{name: "asked for the master whose role another client moved", given: "hold paused; see east replica=west; see west master; ask east",
+			want: "as before CacheMoving; Requested west>east TakeOver; route to east; await connections at east; take over west -> east within 2s; cut clients of west; traffic off west; traffic on east; label west replica; next 1ms"},
+		{name: "asked for the master whose role another client moved a moment ago", given: "hold paused; see east replica=west down; see west master; ask east",
+			want: "as before CacheNoMaster; answer done=false failed=false CacheTargetNotSynced; next 500ms"},
+		{name: "asked for the one to which another client moved the role", given: "hold paused; see east replica=west; see west master; ask west",
+			want: "as before CacheMoving; Requested east>west TakeOver; traffic off east; traffic on west; cut clients of east; next 1ms"},
 		{name: "asked for the master that is silent", given: "see east silent; ask east", want: "as before CacheNoMaster; answer done=false failed=false CacheTargetNotSynced; next 500ms"},
 		{name: "asked for one in place of a silent master", given: "see east silent; see west down; ask west", want: "as before CacheMoving; Requested east>west TakeOver; next 100ms"},
 		{name: "asked for a silent one in place of a silent master", given: "see east silent; see west silent; ask west", want: "as before CacheNoMaster; answer done=false failed=false CacheTargetNotSynced; next 500ms"},
 		{name: "asked for one that has not caught up", given: "see west down; ask west", want: "ready AsExpected; answer done=false failed=false CacheTargetNotSynced; next 500ms"},
 		{name: "asked for a removed site", given: "see west removed; ask west", want: "ready AsExpected; answer done=false failed=false UnknownSite"},
 	})
+}
+
+// A replica that is told again gets as long as before to come: Dragonfly begins its copy from the start each time.
+func TestTellsAReplicaAgainAtIntervals(t *testing.T) {
+	w := newWorld()
+	w.prepare(t, atRest+"; see west down")
+	told := 0
+	for range 100 {
+		d := Decide(w.s, w.m)
+		told += len(d.Actions)
+		w.m, w.s.Now = d.Memory, w.s.Now.Add(restless)
+	}
+	if told != 9 {
+		t.Errorf("told %d times in 50 s", told)
+	}
 }

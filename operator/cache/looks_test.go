@@ -65,7 +65,7 @@ func runLooks(t *testing.T, looks []look) {
 //	nohome                                           MySQL is active nowhere
 //	move KIND FROM TO METHOD REASON EPOCH RUN AGE    a transition is under way; - is nothing
 //	last KIND FROM TO EPOCH AGE                      the last promotion
-//	away S AGE, linked S AGE, still AGE, hung AGE, failed AGE, only AGE, began AGE   what is remembered
+//	away S AGE, linked S AGE, apart S AGE, still AGE, hung AGE, failed AGE, only AGE, began AGE   what is remembered
 func (w *world) prepare(t *testing.T, commands string) {
 	t.Helper()
 	for command := range strings.SplitSeq(commands, ";") {
@@ -121,22 +121,25 @@ func (w *world) remembered(t *testing.T, words []string) bool {
 	t.Helper()
 	ago := w.s.Now
 	switch words[0] {
-	case "away", "linked", "still", "hung", "failed", "only", "began":
+	case "away", "linked", "apart", "still", "hung", "failed", "only", "began":
 		ago = ago.Add(-duration(t, words[len(words)-1]))
 	default:
 		return false
 	}
 	switch words[0] {
-	case "away", "linked":
+	case "away", "linked", "apart":
 		sites := map[string]SiteMemory{}
 		for site, is := range w.m.Sites {
 			sites[site] = is
 		}
 		is := sites[words[1]]
-		if words[0] == "away" {
+		switch words[0] {
+		case "away":
 			is.AwaySince = ago
-		} else {
+		case "linked":
 			is.LinkedSince = ago
+		default:
+			is.ApartSince = ago
 		}
 		sites[words[1]] = is
 		w.m.Sites = sites

@@ -26,7 +26,7 @@ func moving(s Snapshot, d Decision) Decision {
 		return settle(s, d, from, to)
 	case t.Method == v1alpha1.CacheByPromotion && eligible(to):
 		return d.promote(s, t.Reason) // it was decided before that nothing can be handed over
-	case from.Reachable && from.Role == v1alpha1.CacheMaster:
+	case from.Reachable && from.Role == v1alpha1.CacheMaster && !from.Loading:
 		return handOver(s, d, from, to)
 	case from.Reachable && !from.Loading:
 		return hung(s, d, from, to)
@@ -165,7 +165,8 @@ func handOver(s Snapshot, d Decision, from, to Pod) Decision {
 	return d.giveUp(s, from, to, "it has not caught up"+trouble(to))
 }
 
-// giveUp leaves the role where it is: the old master answers, and nothing is lost if it stays the master.
+// giveUp leaves the role where it is: the old master answers, and nothing is lost if it stays the master. One that is handing over while
+// the target is a master too is told to stop that: neither would ever take over.
 func (d Decision) giveUp(s Snapshot, from, to Pod, why string) Decision {
 	t := *s.Status.Transition
 	message := "the master of the cache stays on " + from.Site + " and does not move to " + to.Site + " (" + string(t.Kind) + "): " + why
@@ -173,7 +174,11 @@ func (d Decision) giveUp(s Snapshot, from, to Pod, why string) Decision {
 	if t.Kind == v1alpha1.CacheMoveRequested {
 		d = d.answer(s, false, true, v1alpha1.ReasonCacheMoveFailed, message)
 	}
-	return d.begin(s, Transition{Kind: t.Kind, From: to.Site, To: from.Site})
+	back := Transition{Kind: t.Kind, From: to.Site, To: from.Site}
+	if from.FailingOver && to.Role == v1alpha1.CacheMaster {
+		back.Method = v1alpha1.CacheByPromotion
+	}
+	return d.begin(s, back)
 }
 
 // hung is for an old master that has let go while the new one has not taken over: no cache takes writes, and no engine ends that.

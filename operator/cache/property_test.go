@@ -47,7 +47,7 @@ func (m *machine) start(site string) {
 func (m *machine) happen() {
 	site := rapid.SampledFrom(names).Draw(m.t, "site")
 	p := m.pod(site)
-	switch rapid.SampledFrom([]string{"nothing", "nothing", "crash", "replaced", "gone", "back", "cut", "heal", "hang", "wake", "mysql", "settled", "letGo", "operator", "ask", "write", "route"}).Draw(m.t, "event") {
+	switch rapid.SampledFrom([]string{"nothing", "nothing", "crash", "replaced", "gone", "back", "cut", "heal", "hang", "wake", "mysql", "settled", "letGo", "handsOver", "loads", "operator", "ask", "write", "route"}).Draw(m.t, "event") {
 	case "crash":
 		if p.Exists {
 			m.start(site)
@@ -78,6 +78,10 @@ func (m *machine) happen() {
 		if p.Role == v1alpha1.CacheMaster && p.Traffic {
 			p.Role, p.FailingOver, p.Linked, p.Following = v1alpha1.CacheReplica, true, false, rapid.SampledFrom(names).Draw(m.t, "to")
 		}
+	case "handsOver": // by order of another client, and waits for the other
+		p.FailingOver = p.Exists && p.Role == v1alpha1.CacheMaster
+	case "loads":
+		p.Loading = p.Exists
 	case "operator":
 		m.m = Memory{}
 	case "ask":
@@ -210,6 +214,7 @@ func TestOneMasterWhateverHappens(t *testing.T) {
 		}
 		m.cut, m.hung = map[string]bool{}, map[string]bool{}
 		for _, name := range names {
+			m.pod(name).Loading = false
 			if !m.pod(name).Exists {
 				m.start(name)
 			}

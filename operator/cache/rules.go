@@ -13,14 +13,17 @@ import (
 var rules = []func(Snapshot, *Decision) (Transition, bool){restarted, moved, away, requested, leaving, planned, home}
 
 // restarted is for a master with another process than the one that took the traffic. If it came back empty, its replicas would
-// throw away what they hold, so the one that holds the most takes its place; if no other holds more, it stays.
+// throw away what they hold, so the one that holds the most takes its place; if no other holds more, it stays. Clients may have written
+// a little by then, so empty means less than half of what another holds.
 func restarted(s Snapshot, _ *Decision) (Transition, bool) {
 	active := s.Pod(s.Status.ActiveSite)
 	if !active.Reachable || active.Loading || s.Status.ActiveRun == "" || active.Run == s.Status.ActiveRun {
 		return Transition{}, false
 	}
 	t := Transition{Kind: v1alpha1.CacheMoveOnly, From: active.Site, To: active.Site, Method: v1alpha1.CacheByRestart, Reason: v1alpha1.ReasonCacheMasterRestarted}
-	if holder, _ := best(s); holder.Keys > 0 && active.Keys == 0 && s.Policy.Held == "" {
+	fuller := slices.DeleteFunc(slices.Clone(s.Pods), func(p Pod) bool { return !eligible(p) || p.Keys <= 2*active.Keys })
+	if len(fuller) > 0 && s.Policy.Held == "" {
+		holder := slices.MaxFunc(fuller, func(a, b Pod) int { return rank(s, a, b) })
 		t.To, t.Method = holder.Site, v1alpha1.CacheByPromotion
 	}
 	return t, true
@@ -122,19 +125,27 @@ func requested(s Snapshot, d *Decision) (Transition, bool) {
 		return Transition{}, false
 	}
 	active, to := s.Pod(s.Status.ActiveSite), s.Pod(s.Request.Site)
+	holder := active
+	if other := s.Pod(active.Following); to.Site == active.Site && other.Master() {
+		holder = other // another client moved the role there, and it is to come back
+	}
 	known := slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Site == to.Site && !p.Removed })
+	t := Transition{Kind: v1alpha1.CacheMoveRequested, From: holder.Site, To: to.Site}
 	switch {
 	case !known:
 		*d = d.answer(s, false, false, v1alpha1.ReasonUnknownSite, fmt.Sprintf("the group has no site %q", to.Site))
 	case to.Site == active.Site && active.Master():
 		*d = d.answer(s, true, false, "", fmt.Sprintf("%s has the master of the cache", to.Site))
-	case active.Master() && !to.Follows(active.Site):
+	case holder.Master() && !to.Follows(holder.Site):
 		*d = d.answer(s, false, false, v1alpha1.ReasonCacheTargetNotSynced,
-			fmt.Sprintf("nothing was changed: the cache of %s has not caught up with that of %s%s; ask again once it has", to.Site, active.Site, trouble(to)))
+			fmt.Sprintf("nothing was changed: the cache of %s has not caught up with that of %s%s; ask again once it has", to.Site, holder.Site, trouble(to)))
 	case !eligible(to):
 		*d = d.answer(s, false, false, v1alpha1.ReasonCacheTargetNotSynced, fmt.Sprintf("nothing was changed: the cache of %s does not answer%s", to.Site, trouble(to)))
+	case holder.Site == to.Site: // it lost the role to no other cache, or hangs in handing it over: none can give it
+		t.Method = v1alpha1.CacheByPromotion
+		return t, true
 	default:
-		return Transition{Kind: v1alpha1.CacheMoveRequested, From: active.Site, To: to.Site}, true
+		return t, true
 	}
 	return Transition{}, false
 }

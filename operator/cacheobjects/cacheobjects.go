@@ -61,9 +61,17 @@ const (
 	whenWaiting = 10 * time.Second
 )
 
-// Converge makes the cache objects of a group be as the specification says. paused is until when no pod is to be replaced, empty if a person
-// does not keep the operator from it. An error means that it is to be tried again.
-func (o *Objects) Converge(ctx context.Context, in render.Input, paused string) (Result, error) {
+// Patience says why pods stay as they are for now.
+type Patience struct {
+	// Paused is until when a person keeps pods from being replaced; empty if nobody does.
+	Paused string
+	// Held says whether the pod of a site, which has one template where another is wanted, waits for the group's turn in an upgrade of the
+	// operator. It is asked of every pod; nil holds none.
+	Held func(site, has, want string) bool
+}
+
+// Converge makes the cache objects of a group be as the specification says. An error means that it is to be tried again.
+func (o *Objects) Converge(ctx context.Context, in render.Input, wait Patience) (Result, error) {
 	key := client.ObjectKeyFromObject(in.Group)
 	have, err := o.look(ctx, key)
 	if err != nil {
@@ -90,7 +98,7 @@ func (o *Objects) Converge(ctx context.Context, in render.Input, paused string) 
 		err = o.removeSites(ctx, in, have)
 	}
 	if err == nil {
-		err = o.replace(ctx, in, have, paused, &out)
+		err = o.replace(ctx, in, have, wait, &out)
 	}
 	return out, err
 }
@@ -273,11 +281,11 @@ func (o *Objects) remove(ctx context.Context, group *v1alpha1.MysqlFailoverGroup
 }
 
 // replace replaces at most one pod, or asks the master to leave.
-func (o *Objects) replace(ctx context.Context, in render.Input, have objects, paused string, out *Result) error {
+func (o *Objects) replace(ctx context.Context, in render.Input, have objects, wait Patience, out *Result) error {
 	if out.Stuck {
 		return nil
 	}
-	d := turn.Next(group(in, have, paused))
+	d := turn.Next(group(in, have, wait))
 	for _, site := range in.Group.Spec.Sites {
 		if pod := have.pods[site.Name]; pod != nil {
 			asked, err := o.leave(ctx, pod, d.Leave == site.Name)
@@ -327,8 +335,8 @@ func (o *Objects) leave(ctx context.Context, pod *corev1.Pod, wanted bool) (aske
 }
 
 // group collects what the decision stands on.
-func group(in render.Input, have objects, paused string) turn.Group {
-	g := turn.Group{Paused: paused}
+func group(in render.Input, have objects, wait Patience) turn.Group {
+	g := turn.Group{Paused: wait.Paused}
 	links := map[string]bool{}
 	if status := in.Group.Status.Cache; status != nil {
 		g.Master, g.Moving = status.ActiveSite, status.Transition != nil
@@ -343,8 +351,10 @@ func group(in render.Input, have objects, paused string) turn.Group {
 		p := turn.Pod{Site: site.Name}
 		if pod := have.pods[site.Name]; pod != nil {
 			p.Exists, p.Going = true, pod.DeletionTimestamp != nil
-			p.Current = pod.Annotations[v1alpha1.AnnotationSpecHash] == have.want[site.Name] && pod.Annotations[v1alpha1.AnnotationCacheStale] == ""
 			p.Ready, p.Linked = ready(pod), links[site.Name]
+			has, want := pod.Annotations[v1alpha1.AnnotationSpecHash], have.want[site.Name]
+			held := wait.Held != nil && wait.Held(site.Name, has, want) && p.Ready // one that does not work may need just this version
+			p.Current = (has == want || held) && pod.Annotations[v1alpha1.AnnotationCacheStale] == ""
 			p.Traffic = pod.Labels[v1alpha1.LabelCacheTraffic] == v1alpha1.CacheTrafficOn
 		}
 		g.Pods = append(g.Pods, p)

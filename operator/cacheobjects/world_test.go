@@ -105,7 +105,7 @@ func (w *world) remove(ctx context.Context, _ *v1alpha1.MysqlFailoverGroup, obj 
 // converge looks once; what it did is in done.
 func (w *world) converge() (cacheobjects.Result, error) {
 	w.done = nil
-	return w.o.Converge(w.t.Context(), render.Input{Group: w.group}, w.paused)
+	return w.o.Converge(w.t.Context(), render.Input{Group: w.group}, cacheobjects.Patience{Paused: w.paused})
 }
 
 func (w *world) must() cacheobjects.Result {

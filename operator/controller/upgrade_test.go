@@ -3,8 +3,10 @@
 package controller
 
 import (
+	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -127,5 +129,73 @@ func TestAChangeWithoutAnOperator(t *testing.T) {
 	w.reconcileOften()
 	if sites := replaced(before, w.deployments()); len(sites) != 1 || sites[0] != "c" {
 		t.Fatalf("%v replaced", sites)
+	}
+}
+
+// The pods of a cache wait for the same turn as those of MySQL, and a pin keeps them too. What a person asks of the cache waits for neither.
+func TestTheCacheWaitsForTheTurn(t *testing.T) {
+	w := cachedWorld(t)
+	turns := &oneTurn{}
+	w.r.Turns, w.r.Revision = turns, "r1"
+	w.facts.Open("a")
+	w.reconcileOften()
+	missing := func() (out string) {
+		for _, site := range []string{"a", "b", "c"} {
+			if w.cachePod(site) == nil {
+				out += site + " "
+			}
+		}
+		return out
+	}
+	w.r.Install.PlatformAssignsIDs, w.r.Revision = true, "r2" // of both kinds of pods
+	w.reconcileOften()
+	if gone := missing(); gone != "" {
+		t.Fatalf("without a turn the cache of %s was replaced", gone)
+	}
+	behind := ""
+	for _, site := range w.group().Status.Upgrade.Sites {
+		if site.Behind {
+			behind += site.Name + " "
+		}
+	}
+	if behind != "a b c cache/a cache/b cache/c " {
+		t.Errorf("behind are %s", behind)
+	}
+	if c := w.condition(v1alpha1.ConditionUpgradePending); !strings.Contains(c.Message, "the pods of a, b, c, cache/a, cache/b, cache/c are") {
+		t.Errorf("condition %+v", c)
+	}
+	if c := w.condition(v1alpha1.ConditionProgressing); strings.Contains(c.Message, "cache") {
+		t.Errorf("what waits for its turn is under way: %+v", c)
+	}
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Cache.MaxMemory = resource.MustParse("1Gi") })
+	w.reconcileOften()
+	if gone := missing(); gone != "b " {
+		t.Errorf("for a change of the specification that of %s was replaced", gone)
+	}
+}
+
+// In its turn the group gets them, one after the other.
+func TestTheCacheIsUpdatedInTheTurn(t *testing.T) {
+	w := cachedWorld(t)
+	w.r.Turns, w.r.Revision = &oneTurn{scopetest.Key.String()}, "r1"
+	w.facts.Open("a")
+	w.reconcileOften()
+	w.r.Install.PlatformAssignsIDs, w.r.Revision = true, "r2"
+	w.reconcileOften()
+	if w.cachePod("a") == nil || w.cachePod("b") != nil || w.cachePod("c") == nil {
+		t.Error("the first replica was not replaced")
+	}
+	// A pod that does not work waits for no turn.
+	w = cachedWorld(t)
+	w.r.Turns, w.r.Revision = &oneTurn{}, "r1"
+	w.facts.Open("a")
+	w.reconcileOften()
+	pod := w.cachePod("c")
+	pod.Status.Conditions = nil
+	w.must(w.c.Status().Update(w.ctx, pod))
+	w.r.Install.PlatformAssignsIDs, w.r.Revision = true, "r2"
+	w.reconcileOften()
+	if w.cachePod("a") == nil || w.cachePod("b") == nil || w.cachePod("c") != nil {
+		t.Error("the broken one was not replaced, or another was")
 	}
 }

@@ -80,8 +80,7 @@ func valkeyConfig(in Input) string {
 	own := []string{
 		"bind * -::*", "protected-mode no", "daemonize no", "supervised no", `pidfile ""`, `logfile ""`, "dir " + CacheDir,
 		"maxmemory " + strconv.FormatInt(memory.Value(), 10),
-		// The first synchronisation waits for nobody else, and needs no disk. A later one does, because the memory has no room for both
-		// the old data and the new.
+		// The first synchronisation waits for nothing and needs no disk. A later one needs the disk: memory has no room for old and new data.
 		"repl-diskless-sync yes", "repl-diskless-sync-delay 0", "repl-diskless-load on-empty-db", "repl-timeout 10", "repl-ping-replica-period 2",
 		// One that starts is nobody's master before the operator says so: a master that begins again without its data would have its
 		// replicas throw away theirs.
@@ -125,6 +124,7 @@ func dragonflyFlags(in Input) string {
 		fmt.Sprintf("--port=%d", v1alpha1.CachePort), "--logtostderr=true", "--version_check=false", "--dir=" + CacheDir,
 		"--primary_port_http_enabled=false", "--maxmemory=" + strconv.FormatInt(memory.Value(), 10),
 		"--proactor_threads=" + strconv.FormatInt(dragonflyProactors(spec), 10),
+		"--break_replication_on_master_restart=true", // a replica must not throw away what it holds for a master that came back empty
 	}
 	if spec.Storage == nil {
 		own = append(own, "--dbfilename=")

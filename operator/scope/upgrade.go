@@ -4,6 +4,7 @@ package scope
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,15 +25,19 @@ type Upgrade struct {
 	Turn bool
 
 	before, after map[string]v1alpha1.UpgradeSite
-	// known is the revision that wrote the kept status.
+	// known is the revision that wrote the kept status, and seen the generation that it compared the pods with.
 	known string
+	seen  int64
 }
 
 // NewUpgrade begins with what status says.
 func NewUpgrade(group *v1alpha1.MysqlFailoverGroup, revision string, turn bool) Upgrade {
 	u := Upgrade{Revision: revision, Turn: turn, before: map[string]v1alpha1.UpgradeSite{}, after: map[string]v1alpha1.UpgradeSite{}}
+	// A look that ended before it came to the pods may have acknowledged a change: what counts is the one that they were compared with.
+	u.seen = group.Status.ObservedGeneration
 	if kept := group.Status.Upgrade; kept != nil {
 		u.known = kept.Revision
+		u.seen = cmp.Or(kept.Generation, u.seen)
 		for _, site := range kept.Sites {
 			u.before[site.Name] = site
 		}
@@ -58,17 +63,19 @@ func (u Upgrade) Sort(group *v1alpha1.MysqlFailoverGroup, site, has, want string
 		revision = ""
 	}
 	keep, behind := upgrade.Sort(upgrade.Known{Revision: revision, Template: old.Template, Asked: old.Asked},
-		upgrade.Look{Revision: u.Revision, Has: has, Wants: want, Changed: group.Status.ObservedGeneration != group.Generation})
+		upgrade.Look{Revision: u.Revision, Has: has, Wants: want, Changed: u.seen != group.Generation})
 	u.after[site] = v1alpha1.UpgradeSite{Name: site, Template: keep.Template, Asked: keep.Asked, Behind: behind}
 	return behind && !u.Turn
 }
 
-// Status returns what status will say. Before a look at the pods that is what it says now.
+// Status returns what status will say. Before a look at the pods of MySQL that is what it says now: to note only those of the cache would
+// forget what was asked for.
 func (u Upgrade) Status(group *v1alpha1.MysqlFailoverGroup) *v1alpha1.UpgradeStatus {
-	if u.Revision == "" || len(u.after) == 0 {
+	looked := slices.ContainsFunc(slices.Collect(maps.Keys(u.after)), func(name string) bool { return !strings.HasPrefix(name, v1alpha1.UpgradeCache) })
+	if u.Revision == "" || !looked {
 		return group.Status.Upgrade
 	}
-	out := &v1alpha1.UpgradeStatus{Revision: u.Revision}
+	out := &v1alpha1.UpgradeStatus{Revision: u.Revision, Generation: group.Generation}
 	for _, site := range Sorted(u.after) {
 		out.Sites = append(out.Sites, u.after[site])
 	}
@@ -86,7 +93,7 @@ func (u Upgrade) Apply(group *v1alpha1.MysqlFailoverGroup, to *applyv1alpha1.Mys
 	if status == nil {
 		return
 	}
-	out := applyv1alpha1.UpgradeStatus().WithRevision(status.Revision)
+	out := applyv1alpha1.UpgradeStatus().WithRevision(status.Revision).WithGeneration(status.Generation)
 	for _, site := range status.Sites {
 		s := applyv1alpha1.UpgradeSite().WithName(site.Name)
 		if site.Template != "" {

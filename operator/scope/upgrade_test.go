@@ -56,7 +56,7 @@ func TestUpgradeIsKeptBetweenLooks(t *testing.T) {
 	}
 	applied := applyv1alpha1.MysqlFailoverGroupStatus()
 	first.Apply(group, applied)
-	if u := applied.Upgrade; u == nil || *u.Revision != "r2" || len(u.Sites) != 2 || *u.Sites[1].Name != "c" || !*u.Sites[1].Behind {
+	if u := applied.Upgrade; u == nil || *u.Revision != "r2" || *u.Generation != group.Generation || len(u.Sites) != 2 || *u.Sites[1].Name != "c" || !*u.Sites[1].Behind {
 		t.Fatalf("%+v", applied.Upgrade)
 	}
 	group.Status.Upgrade = first.Status(group)
@@ -67,6 +67,36 @@ func TestUpgradeIsKeptBetweenLooks(t *testing.T) {
 	// In its turn nothing is held.
 	if turn := scope.NewUpgrade(group, "r2", true); turn.Sort(group, "c", "t1", "t2") || turn.Held("c", "t2") {
 		t.Error("held in its turn")
+	}
+}
+
+// A change that a look acknowledged, which did not come to the pods, was still asked for.
+func TestAChangeThatNoLookComparedWithIsAskedFor(t *testing.T) {
+	group := scopetest.Group(scopetest.Running)
+	group.Status.ObservedGeneration = group.Generation
+	for name, tt := range map[string]struct {
+		compared int64
+		held     bool
+	}{"an older one": {group.Generation - 1, false}, "this one": {group.Generation, true}, "written by a version that did not note it": {0, true}} {
+		group.Status.Upgrade = &v1alpha1.UpgradeStatus{Revision: "r1", Generation: tt.compared, Sites: []v1alpha1.UpgradeSite{{Name: "c", Template: "t1"}}}
+		if u := scope.NewUpgrade(group, "r2", false); u.Sort(group, "c", "t1", "t2") != tt.held || u.Status(group).Generation != group.Generation {
+			t.Errorf("%s: %+v", name, u.Status(group))
+		}
+	}
+}
+
+// A look that got only as far as the cache's pods, as without a usable certificate, notes nothing: what was asked for before would be forgotten.
+func TestALookAtTheCacheAloneNotesNothing(t *testing.T) {
+	group := scopetest.Group(scopetest.Running)
+	group.Status.Upgrade = &v1alpha1.UpgradeStatus{Revision: "r1", Sites: []v1alpha1.UpgradeSite{{Name: "c", Template: "t1", Asked: true}}}
+	u := scope.NewUpgrade(group, "r2", false)
+	u.Sort(group, v1alpha1.UpgradeCache+"c", "t1", "t2")
+	if got := u.Status(group); got != group.Status.Upgrade {
+		t.Errorf("%+v", got)
+	}
+	u.Sort(group, "c", "t1", "t2")
+	if got := u.Status(group); len(got.Sites) != 2 || got.Revision != "r2" {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/door"
 )
 
 const (
@@ -54,5 +55,5 @@ func (s *Server) mayRead(w http.ResponseWriter, r *http.Request, f filter) bool 
 // fromItself is true for a connection from the same pod, such as that of a port-forward.
 func fromItself(remote string) bool {
 	at, err := netip.ParseAddrPort(remote)
-	return err == nil && at.Addr().Unmap().IsLoopback()
+	return err == nil && door.OwnPod(at.Addr())
 }

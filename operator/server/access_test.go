@@ -42,6 +42,7 @@ func TestOnlyWhoMayGetTheGroupsReadsThem(t *testing.T) {
 		"no answer":       {"10.0.0.1:1", "away", "/status?namespace=shop", http.StatusServiceUnavailable, wire.ReasonInternal},
 		"port-forward":    {"127.0.0.1:1", "", "/status", http.StatusOK, ""},
 		"port-forward, 6": {"[::1]:1", "", "/status", http.StatusOK, ""},
+		"a mesh":          {"127.0.0.6:1", "", "/status", http.StatusUnauthorized, wire.ReasonUnauthorized},
 		"a sidecar":       {"10.0.0.1:1", "", "/active-site?namespace=shop&group=orders&site=paris&nonce=n", http.StatusOK, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -68,8 +68,8 @@ func goOn(t Turn, groups []pace.Group, p Policy, now time.Time) Turn {
 		return t
 	}
 	g := groups[at]
-	// No more pods of a pinned group are replaced, but one replacement may be under way.
-	if (!g.Behind || g.Pinned) && g.Why == "" {
+	// No more pods of a pinned or a kept group are replaced, but one replacement may be under way.
+	if (!g.Behind || g.Pinned || g.Kept != "") && g.Why == "" {
 		if t.Since.IsZero() {
 			t.Since = now
 		}

@@ -54,11 +54,24 @@ func TestWhoIsNext(t *testing.T) {
 		{"one that is pinned now keeps it while a pod of it is replaced", had("n/b"), []pace.Group{behind("n/a"), {Name: "n/b", Behind: true, Pinned: true, Why: "down"}}, usual, "n/b"},
 		{"and for the pause", had("n/b"), []pace.Group{behind("n/a"), {Name: "n/b", Behind: true, Pinned: true}}, usual, "n/b"},
 		{"and no longer", Turn{Group: "n/b", Began: noon, Since: noon.Add(-time.Minute)}, []pace.Group{behind("n/a"), {Name: "n/b", Behind: true, Pinned: true}}, usual, ""},
+		{"none that a person keeps at its pods", Turn{}, []pace.Group{{Name: "n/a", Behind: true, Kept: "it is paused"}, behind("n/b")}, usual, "n/b"},
+		{"one that is kept now gives the turn back instead of stopping all", Turn{Group: "n/b", Began: noon.Add(-time.Hour), Since: noon.Add(-time.Minute)},
+			[]pace.Group{behind("n/a"), {Name: "n/b", Behind: true, Kept: "it is paused"}}, usual, ""},
+		{"but not while it is not healthy", Turn{Group: "n/b", Began: noon, Since: noon.Add(-time.Minute)},
+			[]pace.Group{behind("n/a"), {Name: "n/b", Behind: true, Kept: "it is paused", Why: "down"}}, usual, "n/b"},
 		{"one that stopped all is let go by its pin", Turn{Group: "n/b", Stopped: "why"}, []pace.Group{behind("n/a"), {Name: "n/b", Behind: true, Pinned: true, Why: "down"}}, usual, ""},
 	} {
 		if got := Next(tc.turn, tc.groups, tc.policy, noon); got.Group != tc.want {
 			t.Errorf("%s: %q has the turn, want %q", tc.name, got.Group, tc.want)
 		}
+	}
+}
+
+// A group that is paused, or observed, in the middle of its turn costs no other group anything.
+func TestAKeptGroupStopsNobody(t *testing.T) {
+	turn := Turn{Group: "n/b", Began: noon.Add(-time.Hour)}
+	if turn = Next(turn, []pace.Group{{Name: "n/b", Behind: true, Kept: "it is paused"}}, usual, noon); turn.Stopped != "" || !turn.Since.Equal(noon) {
+		t.Errorf("%+v", turn)
 	}
 }
 

@@ -1923,6 +1923,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.UpgradeStatus
   map:
     fields:
+    - name: generation
+      type:
+        scalar: numeric
     - name: revision
       type:
         scalar: string

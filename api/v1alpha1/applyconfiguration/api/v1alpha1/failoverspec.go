@@ -14,8 +14,9 @@ import (
 //
 // FailoverSpec governs failover. Durations are written like 500ms, 20s, 10m or 1h30m.
 type FailoverSpecApplyConfiguration struct {
-	// mode is Auto (the operator fails over on its own), Manual (it fails over only when asked) or Observe (it moves the role
-	// only by an order that accepts loss, and else reports what it would do). Default Auto.
+	// mode is Auto (the operator fails over on its own), Manual (it moves the role by plan, on request, for a drain
+	// or for an update, and waits for a person in an emergency) or Observe (it moves the role only by an order that accepts loss, and
+	// else reports what it would do). Default Auto.
 	Mode *apiv1alpha1.FailoverMode `json:"mode,omitempty"`
 	// pollInterval is how often every site is polled. Default 2s, from 500ms to 30s.
 	PollInterval *v1.Duration `json:"pollInterval,omitempty"`

@@ -9,7 +9,7 @@ package v1alpha1
 //
 // UpgradeSite is what the pod of a site is held against.
 type UpgradeSiteApplyConfiguration struct {
-	// name is the site's.
+	// name is the site's, or cache/ and the site's for the pod of its cache.
 	Name *string `json:"name,omitempty"`
 	// template is the hash of the pod template as the revision made it when it first looked. As long as that is what is wished, only the
 	// operator's version is another.

@@ -12,6 +12,8 @@ package v1alpha1
 type UpgradeStatusApplyConfiguration struct {
 	// revision names the program and the installation's settings that templates were made with.
 	Revision *string `json:"revision,omitempty"`
+	// generation is that of the specification which the pods were last compared with.
+	Generation *int64 `json:"generation,omitempty"`
 	// sites holds one entry for each site that has a pod.
 	Sites []UpgradeSiteApplyConfiguration `json:"sites,omitempty"`
 }
@@ -27,6 +29,14 @@ func UpgradeStatus() *UpgradeStatusApplyConfiguration {
 // If called multiple times, the Revision field is set to the value of the last call.
 func (b *UpgradeStatusApplyConfiguration) WithRevision(value string) *UpgradeStatusApplyConfiguration {
 	b.Revision = &value
+	return b
+}
+
+// WithGeneration sets the Generation field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Generation field is set to the value of the last call.
+func (b *UpgradeStatusApplyConfiguration) WithGeneration(value int64) *UpgradeStatusApplyConfiguration {
+	b.Generation = &value
 	return b
 }
 
