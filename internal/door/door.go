@@ -237,7 +237,6 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// addrOf is the address without its port and zone; all remotes without an address share one.
 // OwnPod is true for the address of a container of the same pod, or of a port-forward. Other loopback addresses are not: the proxy of a service
 // mesh brings everybody from one of them (Istio's from 127.0.0.6).
 func OwnPod(from netip.Addr) bool {
@@ -245,6 +244,7 @@ func OwnPod(from netip.Addr) bool {
 	return from == netip.IPv6Loopback() || from == netip.AddrFrom4([4]byte{127, 0, 0, 1})
 }
 
+// addrOf is the address without its port and zone; all remotes without an address share one.
 func addrOf(remote string) netip.Addr {
 	ap, _ := netip.ParseAddrPort(remote)
 	return ap.Addr().Unmap().WithZone("")
