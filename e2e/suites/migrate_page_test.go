@@ -36,7 +36,7 @@ func migration(t *testing.T, g *stage.Group) {
 	onLab(t, "load the dump", here(strings.Replace(commandsOf(t, "migrate.md", "load the dump"), "-- shop", "-- "+app["database"], 1)))
 	for _, site := range group.Spec.Sites {
 		if err := stage.Poll(ctx, time.Minute, "the rows of the dump at "+site.Name, func(context.Context) error {
-			out, err := g.RootSQL(ctx, site.Name, "SELECT CONCAT(COUNT(*), ' rows') FROM "+app["database"]+".moved")
+			out, err := g.RootSQL(ctx, site.Name, "SELECT CONCAT(COUNT(*), ' rows') FROM `"+app["database"]+"`.moved")
 			if err == nil && !strings.Contains(out, "2 rows") {
 				err = fmt.Errorf("it has %q", out)
 			}
