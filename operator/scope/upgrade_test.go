@@ -73,7 +73,7 @@ func TestUpgradeIsKeptBetweenLooks(t *testing.T) {
 // A change that a look acknowledged, which did not come to the pods, was still asked for.
 func TestAChangeThatNoLookComparedWithIsAskedFor(t *testing.T) {
 	group := scopetest.Group(scopetest.Running)
-	group.Status.ObservedGeneration = group.Generation
+	group.Generation, group.Status.ObservedGeneration = 3, 3
 	for name, tt := range map[string]struct {
 		compared int64
 		held     bool
