@@ -16,7 +16,7 @@ import (
 var coldScenarios = []Scenario{
 	{
 		Name:       "cold-start",
-		Proves:     "After a loss of power at all sites at once the group comes back by itself, with everything that was acknowledged or a report.",
+		Proves:     "After all sites lose their power at once the group comes back without help, with everything that was acknowledged or a report.",
 		Invariants: []string{"I1", "I2", "I3", "I7"},
 		Play: func(ctx context.Context, s *Scene) error {
 			if err := s.PowerOff(ctx, s.Active, s.Candidate, s.DR); err != nil {

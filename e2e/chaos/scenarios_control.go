@@ -31,7 +31,7 @@ func mode(m v1alpha1.FailoverMode) func(*v1alpha1.FailoverSpec) {
 var cooldownScenarios = []Scenario{
 	{
 		Name:       "second-fault-in-cooldown",
-		Proves:     "A second fault within the cooldown is blocked, says so, and fails over by itself when the cooldown ends.",
+		Proves:     "After a second fault within the cooldown the group does not fail over and says why; when the cooldown ends, it does.",
 		Invariants: []string{"I1", "I2"}, Role: moves, Lossless: true, Tune: longCooldown,
 		Play: func(ctx context.Context, s *Scene) error {
 			if err := secondFault(ctx, s); err != nil {
@@ -123,7 +123,7 @@ var controlScenarios = []Scenario{
 	},
 	{
 		Name:   "pause-until",
-		Proves: "While the group is paused a dead primary is not replaced; when the time is over it is, by itself.",
+		Proves: "While the group is paused the operator does not replace a dead primary; it does when the pause ends.",
 		Role:   moves, Lossless: true,
 		Play: func(ctx context.Context, s *Scene) error {
 			until := time.Now().Add(30 * time.Second).UTC().Format(time.RFC3339)
