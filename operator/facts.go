@@ -70,7 +70,7 @@ func (f factsOf) Sites(namespace, group string) (scope.GroupFacts, bool) {
 		out.Sites[s.Name] = scope.SiteFacts{
 			Lag: lag, LagKnown: s.MySQL.LagSeconds != nil, Busy: s.Busy, Leaving: s.Leaving,
 			Reachable: s.Reachable(), MysqlUp: s.MySQL.Direct, Writable: s.Writable(), Cloning: s.MySQL.Cloning,
-			Executed: s.MySQL.Executed, Retrieved: s.MySQL.Retrieved, Purged: s.MySQL.Purged, UserDatabases: s.MySQL.UserDatabases, IOErrno: s.MySQL.IOErrno,
+			Executed: s.MySQL.Executed, Retrieved: s.MySQL.Retrieved, Purged: s.MySQL.Purged, IOErrno: s.MySQL.IOErrno,
 			Following: s.MySQL.ReplicaOf == seen.ActiveSite && s.MySQL.IORunning && s.MySQL.SQLRunning,
 			VolumeID:  s.Sidecar.Report.VolumeID, Keyring: keyringOf(s), ReportedAt: reportedAt(s), Certificate: certificateOf(s), Engines: enginesOf(s), Diverged: s.View.State == v1alpha1.SiteDiverged, Errant: s.View.Errant,
 			PasswordSerial: serialOf(s), ReceiverSerial: s.ReceiverSerial, ReceiverVerifies: s.Verified,

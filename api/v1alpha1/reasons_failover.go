@@ -96,6 +96,8 @@ const (
 	ReasonRoleIsMoving Reason = "RoleIsMoving"
 	// ReasonRowsMissing: a replica was cloned without rows outside InnoDB that the active site has.
 	ReasonRowsMissing Reason = "RowsMissing"
+	// ReasonReplicationFiltered: a replica skips transactions of the active site, or did: a replication filter was set by hand.
+	ReasonReplicationFiltered Reason = "ReplicationFiltered"
 	// ReasonKeptFenced: a person keeps the site fenced, so it is not opened and takes over from nobody.
 	ReasonKeptFenced Reason = "KeptFenced"
 	// ReasonInvariantViolated: the operator decided something that must never happen, and did nothing: a bug.

@@ -51,6 +51,14 @@ func (k key) compare(o key) int {
 // IsEmpty reports whether the set has no GTID.
 func (s Set) IsEmpty() bool { return len(s.members) == 0 }
 
+// Transactions counts n transactions in words: "1 transaction", "2 transactions".
+func Transactions(n int64) string {
+	if n == 1 {
+		return "1 transaction"
+	}
+	return strconv.FormatInt(n, 10) + " transactions"
+}
+
 // Count is the number of GTIDs in the set, or math.MaxInt64 if there are more than that.
 func (s Set) Count() int64 {
 	var n int64

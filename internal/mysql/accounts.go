@@ -115,15 +115,19 @@ func requirement(requireTLS bool) string {
 
 // probeAccount makes the account of the write probe, or corrects the one that exists.
 func probeAccount(sidecar string, requireTLS bool) []string {
-	account := fmt.Sprintf("'%s'@'%%'", AccountProbe)
+	return boundedAccount(AccountProbe, ProbePassword(sidecar), probeSessions, requireTLS)
+}
+
+// boundedAccount makes an account with that many sessions at most, or corrects the one that exists.
+func boundedAccount(name, password string, sessions int, requireTLS bool) []string {
 	require := requirement(requireTLS)
 	if require == "" {
 		require = " REQUIRE NONE"
 	}
+	identified := fmt.Sprintf("'%s'@'%%' IDENTIFIED BY %s%s", name, quote(password), require)
 	return []string{
-		"CREATE USER IF NOT EXISTS " + account + " IDENTIFIED BY " + quote(ProbePassword(sidecar)) + require,
-		fmt.Sprintf("ALTER USER %s IDENTIFIED BY %s%s WITH MAX_USER_CONNECTIONS %d PASSWORD EXPIRE NEVER ACCOUNT UNLOCK",
-			account, quote(ProbePassword(sidecar)), require, probeSessions),
+		"CREATE USER IF NOT EXISTS " + identified,
+		fmt.Sprintf("ALTER USER %s WITH MAX_USER_CONNECTIONS %d PASSWORD EXPIRE NEVER ACCOUNT UNLOCK", identified, sessions),
 	}
 }
 

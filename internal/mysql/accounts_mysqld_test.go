@@ -37,8 +37,8 @@ func withDB(call func(context.Context, *mysql.DB) error) need {
 
 func sees(ctx context.Context, db *mysql.DB) error {
 	st, err := db.Status(ctx)
-	if err == nil && st.UserDatabases != 1 {
-		err = fmt.Errorf("sees %d databases", st.UserDatabases)
+	if err == nil && !st.HasDatabases {
+		err = errors.New("sees no database")
 	}
 	return err
 }

@@ -54,17 +54,9 @@ func BackupAccountStatements(password string, requireTLS bool) []string {
 }
 
 func backupAccount(password string, requireTLS bool) []string {
-	require := requirement(requireTLS)
-	if require == "" {
-		require = " REQUIRE NONE"
-	}
-	account := "'" + AccountBackup + "'@'%'"
-	return []string{
-		"CREATE USER IF NOT EXISTS " + account + " IDENTIFIED BY " + quote(password) + require,
-		fmt.Sprintf("ALTER USER %s IDENTIFIED BY %s%s WITH MAX_USER_CONNECTIONS %d PASSWORD EXPIRE NEVER ACCOUNT UNLOCK",
-			account, quote(password), require, backupSessions),
-		fmt.Sprintf("GRANT %s, %s ON *.* TO %s", strings.Join(slices.Concat(BackupRights, ArchiveRights), ", "), ownPasswordRights, account),
-	}
+	rights := strings.Join(slices.Concat(BackupRights, ArchiveRights), ", ")
+	return append(boundedAccount(AccountBackup, password, backupSessions, requireTLS),
+		fmt.Sprintf("GRANT %s, %s ON *.* TO '%s'@'%%'", rights, ownPasswordRights, AccountBackup))
 }
 
 // OwnAccounts are the names of all our accounts.

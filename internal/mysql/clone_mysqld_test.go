@@ -54,7 +54,7 @@ func TestCloneOverTLS(t *testing.T) {
 		}
 	}
 	st, want := status(t, db), status(t, donor.Operator(t))
-	if !st.Executed.Equal(want.Executed) || st.ServerUUID != before.ServerUUID || st.UserDatabases != want.UserDatabases || st.Cloning || st.HalfCloned {
+	if !st.Executed.Equal(want.Executed) || st.ServerUUID != before.ServerUUID || st.HasDatabases != want.HasDatabases || st.Cloning || st.HalfCloned {
 		t.Errorf("the copy must hold the donor's transactions under its own identity: %+v", st)
 	}
 	if !st.SuperReadOnly || st.Channels != 0 {
@@ -77,7 +77,7 @@ func TestCloneOverTLS(t *testing.T) {
 	if err := db.Clone(budget(t), donorOf(donor)); serverNumber(err) != 1290 || errors.Is(err, mysql.ErrCloneOutcomeUnknown) {
 		t.Errorf("outside a window the server must refuse with 1290, got %v", err)
 	}
-	if st := status(t, db); st.UserDatabases != 1 {
+	if st := status(t, db); !st.HasDatabases {
 		t.Errorf("a refused clone must lose nothing: %+v", st)
 	}
 	if err := db.BeginWindow(budget(t)); err != nil {

@@ -106,9 +106,9 @@ func TestI10KilledOnTheWayBackFromAClone(t *testing.T) {
 	recipient.WaitReady(t)
 	st, want := status(t, db), status(t, donor.Operator(t))
 	t.Logf("%d kills, %d renewals", kills, renewals.Load())
-	whole := st.Executed.Equal(want.Executed) && st.UserDatabases == want.UserDatabases && !st.HalfCloned
+	whole := st.Executed.Equal(want.Executed) && st.HasDatabases == want.HasDatabases && !st.HalfCloned
 	// A kill in the middle of the change-over may have mysqld put back what it had; then the operator clones it once more.
-	back := st.Executed.Equal(before.Executed) && st.UserDatabases == before.UserDatabases && st.HalfCloned
+	back := st.Executed.Equal(before.Executed) && st.HasDatabases == before.HasDatabases && st.HalfCloned
 	if st.ServerUUID == before.ServerUUID || !whole && !back {
 		t.Errorf("after %d kills: %+v", kills, st)
 	}

@@ -41,19 +41,39 @@ func (s Source) GoString() string { return s.String() }
 
 // StopReceiver ends the receiver thread: from then on the retrieved set does not grow any more. It takes two seconds if the
 // receiver hangs while it connects to a source that does not answer (MySQL signals it once, waits that long, and signals
-// again), else no time. If the client goes away, the server still stops it.
+// again), else no time. If the client goes away, the server still stops it. Before that it ends a delay, while that keeps the relay logs.
 func (db *DB) StopReceiver(ctx context.Context) error {
-	return db.replicaStatement(ctx, "STOP REPLICA IO_THREAD")
+	ctx, cancel := long(ctx)
+	defer cancel()
+	err := db.onFresh(ctx, func(conn *sql.Conn) error {
+		have, err := readChannel(ctx, conn)
+		if err != nil {
+			return fmt.Errorf("read channel: %w", err)
+		}
+		if have.delay > 0 && have.receiver != "OFF" {
+			if err := execAll(ctx, conn, endDelay...); err != nil {
+				return err
+			}
+		}
+		return execAll(ctx, conn, "STOP REPLICA IO_THREAD")
+	})
+	if err != nil {
+		return fmt.Errorf("stop the receiver on %s: %w", db.target, err)
+	}
+	return nil
+}
+
+// endDelay takes SOURCE_DELAY away: a replica that is an hour behind on purpose could not take over. The receiver runs meanwhile: with both
+// threads stopped, CHANGE REPLICATION SOURCE removes the relay logs, which may be the only copy of a transaction.
+var endDelay = []string{
+	"START REPLICA IO_THREAD", "STOP REPLICA SQL_THREAD", "CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 0", "START REPLICA SQL_THREAD",
 }
 
 // StartApplier starts the applier threads if they do not run.
 func (db *DB) StartApplier(ctx context.Context) error {
-	return db.replicaStatement(ctx, "START REPLICA SQL_THREAD")
-}
-
-func (db *DB) replicaStatement(ctx context.Context, statement string) error {
 	ctx, cancel := long(ctx)
 	defer cancel()
+	const statement = "START REPLICA SQL_THREAD"
 	if _, err := db.pool.ExecContext(ctx, statement); err != nil {
 		return fmt.Errorf("%s on %s: %w", statement, db.target, err)
 	}
@@ -190,6 +210,9 @@ func (db *DB) follow(ctx context.Context, conn *sql.Conn, src Source) error {
 		return fmt.Errorf("read channel: %w", err)
 	}
 	if have.config == channelOf(src) && !have.refused() {
+		if have.delay > 0 {
+			return execAll(ctx, conn, endDelay...)
+		}
 		if have.receiver != "OFF" && have.applier == "ON" {
 			return nil
 		}
@@ -247,6 +270,7 @@ type channelState struct {
 	receiverErrno     int
 	applierErrno      int
 	applierError      string
+	delay             int // seconds
 }
 
 // authErrors are refusals of the source that a new password, or key, can cure: access denied (1045), a full
@@ -261,7 +285,7 @@ func (s channelState) refused() bool {
 // worker 0. Workers that only apply have other errors.
 const channelQuery = `SELECT c.HOST, c.PORT, c.USER, c.AUTO_POSITION = '1', c.SSL_ALLOWED = 'YES', c.SSL_CA_FILE,
  c.SSL_VERIFY_SERVER_CERTIFICATE = 'YES', c.CONNECTION_RETRY_INTERVAL, c.CONNECTION_RETRY_COUNT, c.HEARTBEAT_INTERVAL,
- c.GTID_ONLY = '1', c.GET_PUBLIC_KEY = 'YES', f.REQUIRE_ROW_FORMAT = 'YES',
+ c.GTID_ONLY = '1', c.GET_PUBLIC_KEY = 'YES', f.REQUIRE_ROW_FORMAT = 'YES', f.DESIRED_DELAY,
  s.SERVICE_STATE, a.SERVICE_STATE, s.LAST_ERROR_NUMBER,
  COALESCE(o.LAST_ERROR_NUMBER, w.LAST_ERROR_NUMBER, 0), COALESCE(o.LAST_ERROR_MESSAGE, w.LAST_ERROR_MESSAGE, '')
 FROM performance_schema.replication_connection_configuration c
@@ -276,7 +300,7 @@ func readChannel(ctx context.Context, conn *sql.Conn) (channelState, error) {
 	s := channelState{configured: true}
 	c := &s.config
 	err := conn.QueryRowContext(ctx, channelQuery).Scan(&c.host, &c.port, &c.user, &c.auto, &c.ssl, &c.ca,
-		&c.verify, &c.retry, &c.retryCount, &c.heartbeat, &c.gtidOnly, &c.publicKey, &c.rowFormat,
+		&c.verify, &c.retry, &c.retryCount, &c.heartbeat, &c.gtidOnly, &c.publicKey, &c.rowFormat, &s.delay,
 		&s.receiver, &s.applier, &s.receiverErrno, &s.applierErrno, &s.applierError)
 	if errors.Is(err, sql.ErrNoRows) {
 		return channelState{}, nil
@@ -290,7 +314,7 @@ func changeSource(src Source) (string, []any) {
 	return `CHANGE REPLICATION SOURCE TO SOURCE_HOST = ?, SOURCE_PORT = ?, SOURCE_USER = ?, SOURCE_PASSWORD = ?,
  SOURCE_AUTO_POSITION = 1, GTID_ONLY = 1, REQUIRE_ROW_FORMAT = 1, SOURCE_SSL = 1, SOURCE_SSL_CA = ?,
  SOURCE_SSL_VERIFY_SERVER_CERT = ?, GET_SOURCE_PUBLIC_KEY = ?, SOURCE_CONNECT_RETRY = 1, SOURCE_RETRY_COUNT = 0,
- SOURCE_HEARTBEAT_PERIOD = 1`, []any{src.Host, src.Port, src.User, src.Password, want.ca, bit(want.verify), bit(want.publicKey)}
+ SOURCE_HEARTBEAT_PERIOD = 1, SOURCE_DELAY = 0`, []any{src.Host, src.Port, src.User, src.Password, want.ca, bit(want.verify), bit(want.publicKey)}
 }
 
 func bit(b bool) int {

@@ -71,7 +71,7 @@ func TestFollowAndPromote(t *testing.T) {
 		r.SourceUUID != status(t, source.Operator(t)).ServerUUID || time.Since(r.LastHeartbeat) > 5*time.Second {
 		t.Errorf("status of a running replica: %+v", r)
 	}
-	if st.Channels != 1 || !st.Retrieved.Equal(st.Executed) || st.UserDatabases != 1 {
+	if st.Channels != 1 || !st.Retrieved.Equal(st.Executed) || !st.HasDatabases {
 		t.Errorf("status of a running replica: %+v", st)
 	}
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/internal/mysql/lag"
 )
 
 // Status is what one server says of itself in one answer.
@@ -32,8 +33,10 @@ type Status struct {
 	NoClone bool
 	// ClockAhead is how many seconds the server's clock is ahead of this program's; nil if that is not known.
 	ClockAhead *float64
-	// UserDatabases counts the databases that MySQL did not make itself.
-	UserDatabases int
+	// HasDatabases is true if there is a database that MySQL did not make itself.
+	HasDatabases bool
+	// Filtered is true if a replication filter is set: the applier skips transactions and counts them as executed all the same.
+	Filtered bool
 }
 
 // Writable reports whether ordinary accounts could commit.
@@ -58,7 +61,9 @@ type ReplicaStatus struct {
 	// backlog. It is never 0 on a replica that may be stale. It compares clocks of two servers (LagBeside corrects that).
 	// It is good to display and to say "not yet"; only the sets show whether a replica holds a transaction.
 	LagSeconds *float64
-	lag        *lag
+	lag        *lag.Lag
+	// Delay is how many seconds the applier waits on purpose before it applies a transaction (SOURCE_DELAY).
+	Delay int
 }
 
 // Status asks for everything in one statement, so that one round trip gives one consistent picture.
@@ -122,13 +127,16 @@ const cloneColumns = "EXISTS (SELECT * FROM performance_schema.clone_status WHER
 
 var statusQueryNoClone = strings.Replace(statusQuery, cloneColumns, "0 AS cl, 0 AS hc", 1)
 
-// statusQuery reads only variables and small tables in memory. Expressions have short names, or every answer would repeat
+// statusQuery reads only variables, small tables in memory and of the list of databases no more than it needs: a server may have
+// a hundred thousand, and one that answers late counts as dead. Expressions have short names, or every answer would repeat
 // their text. Times are seconds since 1970 on the server's clock, so time zones do not matter. Zero timestamps become 0.
 const statusQuery = variablesQuery + `,
  (SELECT COUNT(*) FROM performance_schema.replication_connection_configuration) AS ch,
  ` + cloneColumns + `,
- (SELECT COUNT(*) FROM information_schema.SCHEMATA
+ EXISTS (SELECT * FROM information_schema.SCHEMATA
    WHERE SCHEMA_NAME NOT IN ('mysql', 'sys', 'information_schema', 'performance_schema')) AS ud,
+ EXISTS (SELECT * FROM performance_schema.replication_applier_global_filters WHERE FILTER_RULE <> '')
+   OR EXISTS (SELECT * FROM performance_schema.replication_applier_filters WHERE FILTER_RULE <> '') AS fi,
  @@SESSION.timestamp,
  c.HOST, c.PORT, c.HEARTBEAT_INTERVAL,
  s.SOURCE_UUID, s.SERVICE_STATE, s.RECEIVED_TRANSACTION_SET, s.LAST_ERROR_NUMBER, s.LAST_ERROR_MESSAGE,
@@ -136,7 +144,7 @@ const statusQuery = variablesQuery + `,
  UNIX_TIMESTAMP(s.LAST_QUEUED_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP) AS lo,
  UNIX_TIMESTAMP(s.LAST_QUEUED_TRANSACTION_END_QUEUE_TIMESTAMP) AS lq,
  UNIX_TIMESTAMP(s.QUEUEING_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP) AS qo,
- a.SERVICE_STATE,
+ a.SERVICE_STATE, d.DESIRED_DELAY,
  o.LAST_ERROR_NUMBER, o.LAST_ERROR_MESSAGE, UNIX_TIMESTAMP(o.PROCESSING_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP) AS po,
  w.LAST_ERROR_NUMBER, w.LAST_ERROR_MESSAGE,
  (SELECT MIN(NULLIF(UNIX_TIMESTAMP(APPLYING_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP), 0))
@@ -145,19 +153,20 @@ FROM (SELECT 1) one
 LEFT JOIN performance_schema.replication_connection_configuration c ON c.CHANNEL_NAME = ''
 LEFT JOIN performance_schema.replication_connection_status s ON s.CHANNEL_NAME = ''
 LEFT JOIN performance_schema.replication_applier_status a ON a.CHANNEL_NAME = ''
+LEFT JOIN performance_schema.replication_applier_configuration d ON d.CHANNEL_NAME = ''
 LEFT JOIN performance_schema.replication_applier_status_by_coordinator o ON o.CHANNEL_NAME = ''
 LEFT JOIN (SELECT LAST_ERROR_NUMBER, LAST_ERROR_MESSAGE FROM performance_schema.replication_applier_status_by_worker
    WHERE CHANNEL_NAME = '' AND LAST_ERROR_NUMBER <> 0 ORDER BY LAST_ERROR_TIMESTAMP LIMIT 1) w ON TRUE`
 
 // statusRow holds the columns of statusQuery that may be NULL without a channel, and the sets and the time.
 type statusRow struct {
-	executed, purged                                 string
-	host, sourceUUID, ioState, retrieved, ioMessage  sql.NullString
-	sqlState, coordinatorMessage, workerMessage      sql.NullString
-	port, ioErrno, coordinatorErrno, workerErrno     sql.NullInt64
-	now                                              float64
-	interval, heartbeat, queued, queuedAt, queueing  sql.NullFloat64
-	coordinatorProcessing, oldestApplyingTransaction sql.NullFloat64
+	executed, purged                                    string
+	host, sourceUUID, ioState, retrieved, ioMessage     sql.NullString
+	sqlState, coordinatorMessage, workerMessage         sql.NullString
+	port, ioErrno, coordinatorErrno, workerErrno, delay sql.NullInt64
+	now                                                 float64
+	interval, heartbeat, queued, queuedAt, queueing     sql.NullFloat64
+	coordinatorProcessing, oldestApplyingTransaction    sql.NullFloat64
 }
 
 // scanStatus also returns the time on the server's clock.
@@ -165,11 +174,11 @@ func scanStatus(row *sql.Row) (Status, float64, error) {
 	var st Status
 	var r statusRow
 	err := row.Scan(&st.ServerUUID, &st.Version, &st.ReadOnly, &st.SuperReadOnly, &st.OfflineMode,
-		&r.executed, &r.purged, &st.Channels, &st.Cloning, &st.HalfCloned, &st.UserDatabases, &r.now,
+		&r.executed, &r.purged, &st.Channels, &st.Cloning, &st.HalfCloned, &st.HasDatabases, &st.Filtered, &r.now,
 		&r.host, &r.port, &r.interval,
 		&r.sourceUUID, &r.ioState, &r.retrieved, &r.ioErrno, &r.ioMessage,
 		&r.heartbeat, &r.queued, &r.queuedAt, &r.queueing,
-		&r.sqlState, &r.coordinatorErrno, &r.coordinatorMessage, &r.coordinatorProcessing,
+		&r.sqlState, &r.delay, &r.coordinatorErrno, &r.coordinatorMessage, &r.coordinatorProcessing,
 		&r.workerErrno, &r.workerMessage, &r.oldestApplyingTransaction)
 	if err != nil {
 		return Status{}, 0, err
@@ -197,8 +206,8 @@ func (r statusRow) replica(executed, retrieved gtid.Set) *ReplicaStatus {
 	rep := &ReplicaStatus{
 		SourceHost: r.host.String, SourcePort: int(r.port.Int64), SourceUUID: r.sourceUUID.String,
 		IORunning: r.ioState.String == "ON", IOConnecting: r.ioState.String == "CONNECTING",
-		SQLRunning: r.sqlState.String == "ON",
-		IOErrno:    int(r.ioErrno.Int64), IOError: r.ioMessage.String,
+		SQLRunning: r.sqlState.String == "ON", Delay: int(r.delay.Int64),
+		IOErrno: int(r.ioErrno.Int64), IOError: r.ioMessage.String,
 		SQLErrno: int(r.coordinatorErrno.Int64), SQLError: r.coordinatorMessage.String,
 	}
 	// The coordinator only says that some worker failed; the worker says why.
@@ -208,12 +217,12 @@ func (r statusRow) replica(executed, retrieved gtid.Set) *ReplicaStatus {
 	if hb := r.heartbeat.Float64; hb > 0 {
 		rep.LastHeartbeat = time.UnixMicro(int64(hb * 1e6)).UTC()
 	}
-	rep.lag = lagFacts{
-		now: r.now, interval: r.interval.Float64,
-		connected: rep.IORunning, applying: rep.SQLRunning, caughtUp: executed.Contains(retrieved),
-		heartbeat: r.heartbeat.Float64, queued: r.queued.Float64, queuedAt: r.queuedAt.Float64,
-		pending: []float64{r.queueing.Float64, r.coordinatorProcessing.Float64, r.oldestApplyingTransaction.Float64},
-	}.of()
-	rep.LagSeconds = rep.lag.with(0)
+	rep.lag = lag.Facts{
+		Now: r.now, Interval: r.interval.Float64,
+		Connected: rep.IORunning, Applying: rep.SQLRunning, CaughtUp: executed.Contains(retrieved),
+		Heartbeat: r.heartbeat.Float64, Queued: r.queued.Float64, QueuedAt: r.queuedAt.Float64,
+		Pending: []float64{r.queueing.Float64, r.coordinatorProcessing.Float64, r.oldestApplyingTransaction.Float64},
+	}.Of()
+	rep.LagSeconds = rep.lag.With(0)
 	return rep
 }

@@ -40,7 +40,7 @@ func TestStatusOfFreshServer(t *testing.T) {
 		if !st.Executed.IsEmpty() || !st.Purged.IsEmpty() || !st.Retrieved.IsEmpty() {
 			t.Errorf("%s: making the accounts must produce no transaction: %s", name, st.Executed)
 		}
-		if st.Replica != nil || st.Channels != 0 || st.Cloning || st.HalfCloned || st.UserDatabases != 0 {
+		if st.Replica != nil || st.Channels != 0 || st.Cloning || st.HalfCloned || st.HasDatabases {
 			t.Errorf("%s: a fresh server replicates nothing and holds nothing: %+v", name, st)
 		}
 		if len(st.ServerUUID) != 36 || st.Version == "" {

@@ -41,7 +41,7 @@ func TestOrderLapses(t *testing.T) {
 				pl := newPlant(t, history, history)
 				defer pl.end(t)
 				b := pl.servers["10.0.0.1:33062"]
-				b.Answers.UserDatabases, b.Answers.Channels, b.Last = 1, 1, mysql.CloneStatus{State: tt.last}
+				b.Answers.HasDatabases, b.Answers.Channels, b.Last = true, 1, mysql.CloneStatus{State: tt.last}
 				pl.facts.Set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", Following: true})
 				pl.facts.Set("c", tt.other)
 				group := scopetest.Group()
@@ -76,7 +76,7 @@ func TestAWithdrawnOrderLapses(t *testing.T) {
 				pl := newPlant(t, history, history)
 				defer pl.end(t)
 				b := pl.servers["10.0.0.1:33062"]
-				b.Answers.UserDatabases, b.Last = 1, mysql.CloneStatus{State: tt.last}
+				b.Answers.HasDatabases, b.Last = true, mysql.CloneStatus{State: tt.last}
 				pl.facts.Set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062"})
 				pl.p.withdrawn.note(scope.SiteKey{Group: scopetest.Key, Site: "b"}, tt.value)
 				pl.p.begin(scopetest.Group(), "b", order{value: "b:confirm", from: "a", begun: tt.begun})
@@ -100,7 +100,7 @@ func TestNoCloneBeginsFromASiteThatLostItsRole(t *testing.T) {
 			pl := newPlant(t, history, history)
 			defer pl.end(t)
 			b := pl.servers["10.0.0.1:33062"]
-			b.Answers.UserDatabases = 1
+			b.Answers.HasDatabases = true
 			go func() {
 				time.Sleep(time.Second)
 				happens(pl.facts)
@@ -233,7 +233,7 @@ func checkOldLook(t *testing.T, change func(*plant), late bool) {
 	pl := newPlant(t, past, past)
 	defer pl.end(t)
 	b, want := pl.servers["10.0.0.1:33062"], "begin window, end window"
-	b.Answers.UserDatabases, b.Last.State = 1, "Failed"
+	b.Answers.HasDatabases, b.Last.State = true, "Failed"
 	if late {
 		b.Stopped, want = func() { change(pl) }, "begin window, stop replication, end window"
 	} else {

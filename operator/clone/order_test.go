@@ -18,7 +18,7 @@ import (
 func TestAFastCloneIsNotMadeTwice(t *testing.T) {
 	accepted := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	whole := fenced(history)
-	whole.UserDatabases = 1
+	whole.HasDatabases = true
 	clone := &v1alpha1.CloneProgress{Order: "b:confirm", Source: "a", StartedAt: &metav1.Time{Time: accepted}}
 	for name, tc := range map[string]struct {
 		reason string
@@ -43,7 +43,7 @@ func TestAFastCloneIsNotMadeTwice(t *testing.T) {
 // I14: an order says what may be thrown away, and no more.
 func TestExamineUnderAnOrder(t *testing.T) {
 	unknown, whole, errant := fenced(""), fenced(history), fenced(uuidB+":1-3")
-	unknown.UserDatabases, whole.UserDatabases, errant.UserDatabases = 1, 1, 1
+	unknown.HasDatabases, whole.HasDatabases, errant.HasDatabases = true, true, true
 	tests := map[string]struct {
 		reason string
 		site   mysql.Status

@@ -5,6 +5,7 @@ package clone
 import (
 	"fmt"
 
+	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/work"
@@ -38,29 +39,27 @@ func examine(site, active mysql.Status, last mysql.CloneStatus, o order) (work.V
 	case underWay(last) || site.Cloning:
 		return work.VerdictWait, "a clone into the site is under way"
 	case !errant.IsEmpty() && !(o.given() && o.discards()):
-		return work.VerdictRefuse, fmt.Sprintf("the site has %d transactions that the active site lacks (%s)", errant.Count(), errant)
+		return work.VerdictRefuse, fmt.Sprintf("the site has %s that the active site lacks (%s)", gtid.Transactions(errant.Count()), errant)
 	case last.State != "" && last.State != cloneCompleted:
 		// A clone that ended half-way leaves a server that starts, with part of the data: its sets prove nothing.
 		return again(site, fmt.Sprintf("the last clone ended as %s (error %d)", last.State, last.ErrorNo))
-	case o.given() && !o.discards() && site.Executed.IsEmpty() && site.UserDatabases > 0:
+	case o.given() && !o.discards() && site.Executed.IsEmpty() && site.HasDatabases:
 		// The order does not let the operator throw it away.
-		return work.VerdictRefuse, unknownData(site)
+		return work.VerdictRefuse, unknownData
 	case o.given():
 		return again(site, o.why())
 	case !lacks.IsEmpty():
-		return again(site, fmt.Sprintf("the active site has purged %d transactions that the site lacks", lacks.Count()))
+		return again(site, fmt.Sprintf("the active site has purged %s that the site lacks", gtid.Transactions(lacks.Count())))
 	case last.State == cloneCompleted || !site.Executed.IsEmpty():
 		return work.VerdictAdopt, "the site's data is part of the active site's"
-	case site.UserDatabases > 0:
-		return work.VerdictRefuse, unknownData(site)
+	case site.HasDatabases:
+		return work.VerdictRefuse, unknownData
 	}
 	return work.VerdictClone, "the site is empty"
 }
 
 // unknownData says that the origin of a site's data is unknown: it was written without transaction identifiers.
-func unknownData(site mysql.Status) string {
-	return fmt.Sprintf("the site has %d databases but no transactions", site.UserDatabases)
-}
+const unknownData = "the site has databases but no transactions"
 
 // underWay is true while a server receives a clone.
 func underWay(last mysql.CloneStatus) bool {
@@ -69,7 +68,7 @@ func underWay(last mysql.CloneStatus) bool {
 
 // again chooses how to clone: MySQL refuses to clone over databases unless a window lifts super_read_only.
 func again(site mysql.Status, why string) (work.Verdict, string) {
-	if site.UserDatabases > 0 {
+	if site.HasDatabases {
 		return work.VerdictReclone, why
 	}
 	return work.VerdictClone, why

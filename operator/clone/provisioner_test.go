@@ -225,7 +225,7 @@ func TestProvisionInWindow(t *testing.T) {
 		defer pl.end(t)
 		b, a := pl.servers["10.0.0.1:33062"], pl.servers["10.0.0.0:33062"]
 		a.Answers.Purged = set(uuidA + ":1-50")
-		b.Answers.UserDatabases = 1
+		b.Answers.HasDatabases = true
 		inner := b.OnClone
 		b.OnClone = func(s *worktest.Server) error {
 			w := pl.work.Windows(scopetest.Key.Namespace, scopetest.Key.Name)
@@ -542,7 +542,7 @@ func TestOrderedClone(t *testing.T) {
 				pl := newPlant(t, history, tt.executed)
 				defer pl.end(t)
 				b := pl.servers["10.0.0.1:33062"]
-				b.Answers.UserDatabases, b.Answers.Channels = 1, 1
+				b.Answers.HasDatabases, b.Answers.Channels = true, 1
 				pl.facts.Set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", Diverged: tt.diverged})
 				pl.p.begin(scopetest.Group(), "b", tt.order)
 				if o := pl.result(t, "b"); o.Verdict != tt.want || o.Order != tt.order.value {
@@ -562,7 +562,7 @@ func TestACloneThatDidNotBeginI14(t *testing.T) {
 		pl := newPlant(t, history, history)
 		defer pl.end(t)
 		b := pl.servers["10.0.0.1:33062"]
-		b.Answers.UserDatabases, b.Last = 1, mysql.CloneStatus{State: cloneCompleted, Began: "2026-11-01 10:00:00"}
+		b.Answers.HasDatabases, b.Last = true, mysql.CloneStatus{State: cloneCompleted, Began: "2026-11-01 10:00:00"}
 		b.OnClone = func(*worktest.Server) error { return fmt.Errorf("x: %w", mysql.ErrCloneOutcomeUnknown) }
 		pl.p.begin(scopetest.Group(), "b", order{value: "b:confirm"})
 		if o := pl.result(t, "b"); !o.Failed || o.Cloned || !strings.Contains(o.Message, "did not begin") {

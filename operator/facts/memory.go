@@ -48,6 +48,9 @@ type SiteMemory struct {
 	Unsettled bool
 	// UUID is the last known server UUID.
 	UUID string
+	// Filtered is the UUID of the server that was seen with a replication filter, which may have skipped transactions. A clone gives the
+	// site another UUID. It is lost with the operator's process.
+	Filtered string
 	// OtherVolume is true if the site was last seen on another volume than the one that holds its data.
 	OtherVolume bool
 	// Confirmed is the pod whose sidecar reported the volume that holds the data.

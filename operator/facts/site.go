@@ -79,9 +79,12 @@ type MySQL struct {
 	Cloning           bool
 	// HalfCloned is true if the last clone into the server has begun and is not known to have succeeded, also while it runs.
 	HalfCloned bool
+	// Filtered is true if a replication filter is set: the applier skips transactions, and the sets do not show it.
+	Filtered bool
+	// Delayed is true if the applier waits on purpose before it applies (SOURCE_DELAY).
+	Delayed bool
 	// NoClone is true if the server has no clone plugin, so that Cloning and HalfCloned are not known.
-	NoClone       bool
-	UserDatabases int
+	NoClone bool
 }
 
 // Pod is the Kubernetes evidence on a site.
@@ -156,9 +159,9 @@ func (s Site) Gone() bool {
 	return !s.OtherVolume && (s.Pod.Ended && s.Only(s.Pod.UID) || s.Pod.OutOfService && s.Only(""))
 }
 
-// Follows is true for a replica of that site whose threads both run.
+// Follows is true for a replica of that site whose threads both run, and apply what comes at once.
 func (s Site) Follows(source Site) bool {
-	return s.MySQL.ReplicaOf == source.Name && s.MySQL.IORunning && s.MySQL.SQLRunning
+	return s.MySQL.ReplicaOf == source.Name && s.MySQL.IORunning && s.MySQL.SQLRunning && !s.MySQL.Delayed
 }
 
 // NeverRan is true for a site none of whose pods has come to a node yet, and that no sidecar was started with as a peer: it has no

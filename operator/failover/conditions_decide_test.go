@@ -90,6 +90,9 @@ func TestWhoFollowsI10(t *testing.T) {
 		"it follows already": {func(_ *Memory, _, b *Site) {
 			b.MySQL.ReplicaOf, b.MySQL.ReceiverStopped, b.MySQL.SQLRunning = "a", false, true
 		}, false},
+		"it follows with a delay": {func(_ *Memory, _, b *Site) {
+			b.MySQL.ReplicaOf, b.MySQL.ReceiverStopped, b.MySQL.SQLRunning, b.MySQL.Delayed = "a", false, true, true
+		}, true},
 		"its receiver has stopped":              {func(_ *Memory, _, b *Site) { b.MySQL.ReplicaOf, b.MySQL.SQLRunning = "a", true }, true},
 		"its applier has stopped":               {func(_ *Memory, _, b *Site) { b.MySQL.ReplicaOf, b.MySQL.ReceiverStopped = "a", false }, true},
 		"it is the active site":                 {func(_ *Memory, _, b *Site) { b.Name = "a" }, false},

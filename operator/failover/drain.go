@@ -42,7 +42,7 @@ func drained(s Snapshot, d Decision, target Site) (Decision, bool) {
 			target.Name, lacks, where, s.Status.Transition.From, promotion.HowToOrder(target.Name)).then(Announce{Fence: fenceTargets(s.Status.Transition)}), true
 	}
 	effects, reason := []Effect{Drain{Site: target.Name}}, v1alpha1.ReasonDrainingRelayLog
-	message := fmt.Sprintf("%s has %d transactions left to apply", target.Name, left.Count())
+	message := fmt.Sprintf("%s has %s left to apply", target.Name, gtid.Transactions(left.Count()))
 	if left.IsEmpty() && !lacks.IsEmpty() && (!receiving || target.MySQL.ReplicaOf == where) {
 		// Only with an empty relay log that receives nothing more: changing the source would throw away what is in it (I8).
 		effects, reason = []Effect{Follow{Site: target.Name, Source: where}}, v1alpha1.ReasonMissingTransactions

@@ -40,6 +40,8 @@ func TestEachGuardAloneMakesUnfit(t *testing.T) {
 		"I10: it has diverged":                 func(_ *Snapshot, m *Memory, _ *Site) { m.At("b").Diverged = factstest.Set("B:1") },
 		"I10: it was replaced, and not looked": func(s *Snapshot, _ *Memory, _ *Site) { s.Status.Records = []v1alpha1.FailoverRecord{replaced} },
 		"I16: its escrow Secret is gone":       func(_ *Snapshot, _ *Memory, b *Site) { b.EscrowMissing = true },
+		"I7: it skips transactions":            func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.Filtered = true },
+		"I7: it skipped transactions":          func(_ *Snapshot, m *Memory, b *Site) { m.At("b").Filtered = b.MySQL.ServerUUID },
 		"I29: a person keeps it fenced":        func(_ *Snapshot, _ *Memory, b *Site) { b.KeptFenced = true },
 		"I16: its keyring is not escrowed":     func(_ *Snapshot, _ *Memory, b *Site) { b.Sidecar.Report.Keyring = factstest.Keyring("behind") },
 		"":                                     func(*Snapshot, *Memory, *Site) {},

@@ -44,7 +44,7 @@ func shouldFollow(s Snapshot, m Memory, site, a Site) bool {
 		// Not comparable in this poll, or diverged: attaching would mix histories.
 		return site.MySQL.ReplicaOf == a.Name && site.MySQL.ReceiverStopped
 	}
-	return site.MySQL.ReplicaOf != a.Name || site.MySQL.ReceiverStopped || !site.MySQL.SQLRunning
+	return site.MySQL.ReplicaOf != a.Name || site.MySQL.ReceiverStopped || !site.MySQL.SQLRunning || site.MySQL.Delayed
 }
 
 // sayUnwritable notes that clients cannot write, and says so if there is nothing else to say about the group.

@@ -41,7 +41,7 @@ func moving(s Snapshot, d Decision) Decision {
 	case target.Sidecar.Report.Epoch < s.Status.Epoch:
 		step = fmt.Sprintf("%s has not acknowledged epoch %d yet", t.To, s.Status.Epoch)
 	case !lacks.IsEmpty():
-		step, reason, effect = fmt.Sprintf("%s has %d transactions left to apply", t.To, lacks.Count()), v1alpha1.ReasonDrainingRelayLog, Apply{Site: t.To, Set: needed}
+		step, reason, effect = fmt.Sprintf("%s has %s left to apply", t.To, gtid.Transactions(lacks.Count())), v1alpha1.ReasonDrainingRelayLog, Apply{Site: t.To, Set: needed}
 	case !elsewhere.IsEmpty():
 		step, reason = fmt.Sprintf("%s lacks %s, which %s has", t.To, elsewhere, where), v1alpha1.ReasonMissingTransactions
 	}

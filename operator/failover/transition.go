@@ -277,8 +277,10 @@ func pass(s Snapshot, d Decision, target Site, g Gate) Decision {
 		}
 		t.Evidence = append(slices.Clone(t.Evidence), fmt.Sprintf("left behind: %s, which %s has", behind, strings.Join(where, ", ")))
 	}
-	if why := promotion.IsWithoutRows(s, d.Memory, target); why != "" {
-		t.Evidence = append(slices.Clone(t.Evidence), t.To+" "+why)
+	for _, why := range []string{promotion.IsWithoutRows(s, d.Memory, target), promotion.IsFiltered(s, d.Memory, target)} {
+		if why != "" {
+			t.Evidence = append(slices.Clone(t.Evidence), t.To+" "+why)
+		}
 	}
 	d.Status.Transition = &t
 	d = d.noteEpoch(s, t)

@@ -123,6 +123,13 @@ func rememberServer(s facts.Snapshot, was facts.SiteMemory, is *facts.SiteMemory
 		// What a server on a new volume says is not what the old one had.
 		is.Executed, is.Held, is.UUID = site.MySQL.Executed, new(site.All()), site.MySQL.ServerUUID
 	}
+	is.Filtered = was.Filtered
+	switch {
+	case site.Name == s.Status.ActiveSite && site.Writable():
+		is.Filtered = "" // it was made active by order, or was never a replica: what it has is the group's data now
+	case site.MySQL.Direct && site.MySQL.Filtered:
+		is.Filtered = site.MySQL.ServerUUID
+	}
 	if site.SQLAnswers() {
 		is.PreviousAll = new(site.All()) // to be compared, whatever volume it is on
 	}

@@ -83,7 +83,7 @@ func TestALookSeesWhatThereIs(t *testing.T) {
 	east, west := startSQLServer(t), startSQLServer(t)
 	east.superReadOnly, east.executed = false, someSet.String()
 	west.source, west.received, west.receiver = siteHost(&v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders"}}, "east"), someSet.String(), "ON"
-	west.clock = "1700000005"
+	west.clock, west.delay, west.filtered = "1700000005", "60", true
 	group := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders"}}
 	group.Spec.Sites = []v1alpha1.Site{{Name: "west", Priority: 7}, {Name: "east"}, {Name: "south", Role: v1alpha1.DROnly}, {Name: "new"}}
 	group.Status.Sites = []v1alpha1.SiteStatus{
@@ -127,14 +127,14 @@ func TestALookSeesWhatThereIs(t *testing.T) {
 	same(t, "sites", []failover.Site{
 		{Name: "east", Provisioned: true, Pod: eastPod, Leaving: "an update waits", Noted: true,
 			Sidecar: failover.Sidecar{Answered: true, Report: side.reports["10.0.0.1:8090"]},
-			MySQL:   failover.MySQL{Direct: true, ServerUUID: serverUUID, Version: "9.7.0", Executed: someSet, UserDatabases: 2}},
+			MySQL:   failover.MySQL{Direct: true, ServerUUID: serverUUID, Version: "9.7.0", Executed: someSet}},
 		{Name: "left", Removed: true, Pod: pod("left-1", "n3"), Sidecar: failover.Sidecar{Answered: true, Report: side.reports["10.0.0.4:8090"]}},
 		{Name: "new", Pod: failover.Pod{Unplaced: true}},
 		{Name: "south", Role: v1alpha1.DROnly, Provisioned: true, Pod: pod("south-1", "n3"), Busy: failover.WorkRotation, Unnoted: true,
 			Sidecar: failover.Sidecar{Answered: true, Report: side.reports["10.0.0.3:8090"]},
 			MySQL:   failover.MySQL{ServerUUID: "u", SuperReadOnly: true, ReadOnly: true, OfflineMode: true, Executed: someSet}},
 		{Name: "west", Priority: 7, Provisioned: true, Pod: pod("west-1", "n2"), Leaving: "node n2 is cordoned",
-			MySQL: failover.MySQL{Direct: true, ServerUUID: serverUUID, Version: "9.7.0", ReadOnly: true, SuperReadOnly: true, Retrieved: someSet, UserDatabases: 2,
+			MySQL: failover.MySQL{Direct: true, ServerUUID: serverUUID, Version: "9.7.0", ReadOnly: true, SuperReadOnly: true, Retrieved: someSet, Filtered: true, Delayed: true,
 				ReplicaOf: "east", ReplicaHost: west.source, IORunning: true, SQLRunning: true, IOError: "cannot connect", SQLError: "a duplicate", IOErrno: 2003}},
 	}, s.Sites, cmpopts.IgnoreFields(failover.Sidecar{}, "At"), cmpopts.IgnoreFields(failover.MySQL{}, "LagSeconds"))
 	same(t, "what is durable", l.durable, s.Status)

@@ -116,10 +116,11 @@ func merge(seen *mysql.Status, sidecar failover.Sidecar) failover.MySQL {
 	out := failover.MySQL{
 		Direct: true, ServerUUID: seen.ServerUUID, Version: seen.Version, ReadOnly: seen.ReadOnly,
 		SuperReadOnly: seen.SuperReadOnly, OfflineMode: seen.OfflineMode, Executed: seen.Executed, Purged: seen.Purged,
-		Retrieved: seen.Retrieved, Cloning: seen.Cloning, HalfCloned: seen.HalfCloned, NoClone: seen.NoClone, UserDatabases: seen.UserDatabases,
+		Retrieved: seen.Retrieved, Cloning: seen.Cloning, HalfCloned: seen.HalfCloned, NoClone: seen.NoClone, Filtered: seen.Filtered,
 	}
 	if r := seen.Replica; r != nil {
 		out.ReplicaHost, out.IORunning, out.SQLRunning = r.SourceHost, r.IORunning, r.SQLRunning
+		out.Delayed = r.Delay > 0
 		out.ReceiverStopped = !r.IORunning && !r.IOConnecting
 		out.IOError, out.SQLError, out.IOErrno, out.LagSeconds = r.IOError, r.SQLError, r.IOErrno, r.LagSeconds
 	}

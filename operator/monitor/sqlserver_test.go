@@ -3,6 +3,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -31,6 +32,9 @@ type sqlServer struct {
 	source             string
 	receiver, applier  string
 	executed, received string
+	// delay is the seconds by which the applier waits on purpose, filtered that it skips transactions.
+	delay    string
+	filtered bool
 	// clock is what its clock shows, in seconds. A replica applies what was committed at 1699999998.
 	clock string
 	// refuse is the begin of statements that fail.
@@ -210,9 +214,9 @@ func (s *sqlServer) answer(query string) (rows [][]string, fails bool) {
 		return row("7"), false
 	case is("SELECT c.HOST"):
 		if s.source == "" {
-			return [][]string{make([]string, 18)}, false
+			return [][]string{make([]string, 19)}, false
 		}
-		return row(s.source, "3306", "mfg_replication", "1", "1", "", "0", "1", "0", "1", "1", "1", "1", s.receiver, s.applier, "0", "0", ""), false
+		return row(s.source, "3306", "mfg_replication", "1", "1", "", "0", "1", "0", "1", "1", "1", "1", "0", s.receiver, s.applier, "0", "0", ""), false
 	case is("XA RECOVER"):
 		return [][]string{make([]string, 4)}, false
 	case is("SELECT WAIT_FOR_EXECUTED_GTID_SET"):
@@ -235,10 +239,10 @@ func (s *sqlServer) answer(query string) (rows [][]string, fails bool) {
 
 // status are the columns of a status after the variables.
 func (s *sqlServer) status() []string {
-	row := append([]string{flag(s.source != ""), "0", "0", "2", s.clock}, slices.Repeat([]string{null}, 19)...)
+	row := append([]string{flag(s.source != ""), "0", "0", "1", flag(s.filtered), s.clock}, slices.Repeat([]string{null}, 20)...)
 	if s.source != "" {
-		copy(row[5:], []string{s.source, "3306", "1", "aaaaaaaa-71ca-11e1-9e33-c80aa9429562", s.receiver, s.received, "2003", "cannot connect",
-			"0", "0", "0", "0", s.applier, "1062", "a duplicate", "1699999998"})
+		copy(row[6:], []string{s.source, "3306", "1", "aaaaaaaa-71ca-11e1-9e33-c80aa9429562", s.receiver, s.received, "2003", "cannot connect",
+			"0", "0", "0", "0", s.applier, cmp.Or(s.delay, "0"), "1062", "a duplicate", "1699999998"})
 	}
 	return row
 }

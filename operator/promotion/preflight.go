@@ -196,6 +196,8 @@ func DetachedMessage(site facts.Site) string {
 		return "applier stopped: " + site.MySQL.SQLError
 	case site.MySQL.IOError != "":
 		return "receiver stopped: " + site.MySQL.IOError
+	case site.MySQL.Delayed:
+		return "applies what it receives with a delay that somebody set (SOURCE_DELAY); the operator ends it"
 	}
 	return "does not replicate from the active site yet"
 }

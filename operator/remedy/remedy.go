@@ -49,6 +49,11 @@ func FenceOff(g facts.Group, site string) []facts.Remedy {
 	return []facts.Remedy{New("let "+site+" take the role again", EndFence(g, site))}
 }
 
+// CloneAgain is what to do about a site whose rows cannot be trusted.
+func CloneAgain(g facts.Group, site string) []facts.Remedy {
+	return []facts.Remedy{New("copy the data of the active site to "+site+" again", g.Command("reclone", site, ""))}
+}
+
 // EveryRule leads to what explains the most.
 func EveryRule(g facts.Group) []facts.Remedy {
 	return []facts.Remedy{New("see every rule", g.Command("explain", "", ""))}

@@ -52,8 +52,7 @@ type SiteFacts struct {
 	Executed gtid.Set
 	Purged   gtid.Set
 	// Retrieved is the set in the relay logs, applied or not.
-	Retrieved     gtid.Set
-	UserDatabases int
+	Retrieved gtid.Set
 	// IOErrno is the error of the replication receiver; 0 means none.
 	IOErrno int
 	// Following is true if the site replicates from the active site and both threads run.

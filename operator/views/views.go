@@ -59,6 +59,10 @@ func remarked(s facts.Snapshot, d Decided, v View, site, active facts.Site) View
 	if reason, message := outsideInnoDB(s.Group, site, active); reason != "" && v.Healthy {
 		v.Reason, v.Message = reason, message
 	}
+	if why := promotion.IsFiltered(s, d.Memory, site); why != "" && v.Healthy && site.Name != active.Name {
+		v.Reason = v1alpha1.ReasonReplicationFiltered
+		v.Message = fmt.Sprintf("%s; it takes over by order only. Copy it again, which also ends the filter: %s", why, remedy.CloneAgain(s.Group, site.Name)[0].Command)
+	}
 	if reason, message := earlierPod(site); reason != "" && v.Healthy {
 		v.Reason, v.Message = reason, message
 	}
@@ -210,7 +214,7 @@ func fencingStep(d Decided) bool {
 }
 
 func divergedMessage(errant gtid.Set, active string) string {
-	return fmt.Sprintf("has %d transactions that %s lacks (%s); it stays fenced and detached until a person decides", errant.Count(), active, errant)
+	return fmt.Sprintf("has %s that %s lacks (%s); it stays fenced and detached until a person decides", gtid.Transactions(errant.Count()), active, errant)
 }
 
 // View is what one site is.

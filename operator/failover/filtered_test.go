@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
+	"github.com/mysql-mfg/mfg/operator/memory"
+	"github.com/mysql-mfg/mfg/operator/promotion"
+	"github.com/mysql-mfg/mfg/operator/views"
+)
+
+// TestWhoSkippedTransactionsStaysUnfitI7: the sets look whole while a filter is set and after it was taken away, until the site has
+// another server, as it has after a clone.
+func TestWhoSkippedTransactionsStaysUnfitI7(t *testing.T) {
+	m := Memory{}
+	poll := func(change func(b *Site)) Snapshot {
+		s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
+		s.Sites[0].MySQL.SuperReadOnly, s.Sites[0].MySQL.ReadOnly = false, false
+		s.Sites[1].MySQL.ReplicaOf, s.Sites[1].MySQL.IORunning, s.Sites[1].MySQL.SQLRunning = "a", true, true
+		change(&s.Sites[1])
+		m = memory.Remember(s, m)
+		return s
+	}
+	fit := func(s Snapshot) bool { return promotion.UnfitOf(s, m, s.Sites[1]).By == "" }
+	for _, step := range []struct {
+		name   string
+		change func(b *Site)
+		fit    bool
+	}{
+		{"as it should be", func(*Site) {}, true},
+		{"a filter is set", func(b *Site) { b.MySQL.Filtered = true }, false},
+		{"it was taken away", func(*Site) {}, false},
+		{"its MySQL is not seen", func(b *Site) { b.MySQL = MySQL{} }, false},
+		{"it is seen again", func(*Site) {}, false},
+		{"it was cloned", func(b *Site) { b.MySQL.ServerUUID = "another" }, true},
+	} {
+		s := poll(step.change)
+		if fit(s) != step.fit {
+			t.Errorf("I7: %s: fit %t", step.name, fit(s))
+		}
+		if s.Sites[1].MySQL.Filtered {
+			v := views.Of(s, Decision{Status: s.Status, Memory: m, Topology: TopologyHealthy}.decided())[1]
+			if v.Reason != v1alpha1.ReasonReplicationFiltered || !strings.Contains(v.Message, "kubectl mfg reclone") {
+				t.Errorf("it is not said: %s %q", v.Reason, v.Message)
+			}
+			if !promotion.Forcible(s, s.Sites[1]) {
+				t.Error("a person's order does not promote it")
+			}
+			s.Status.Transition = &Transition{From: "a", To: "b", Kind: v1alpha1.FailoverEmergency}
+			if evidence := strings.Join(pass(s, Decision{Status: s.Status, Memory: m}, s.Sites[1], Gate{}).Status.Transition.Evidence, "; "); !strings.Contains(evidence, "replication filter") {
+				t.Errorf("I7: opened by %q", evidence)
+			}
+		}
+	}
+	s := poll(func(b *Site) { b.MySQL.Filtered = true })
+	if s.Status.ActiveSite = "b"; promotion.IsFiltered(s, m, s.Sites[1]) != "" {
+		t.Error("the active site is kept closed for what others may lack")
+	}
+	s.Sites[1].MySQL.SuperReadOnly, s.Sites[1].MySQL.ReadOnly, s.Sites[1].MySQL.Filtered = false, false, false
+	if m = memory.Remember(s, m); m.Of("b").Filtered != "" {
+		t.Error("the data of a site that was opened by order is the group's, and it is still called short of rows")
+	}
+}
