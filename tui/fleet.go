@@ -13,6 +13,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 	"github.com/mysql-mfg/mfg/tui/canvas"
 	"github.com/mysql-mfg/mfg/tui/feed"
@@ -291,7 +292,7 @@ func (f *fleet) compareSite(g *group, old, now wire.SiteStatus, at time.Time) {
 		f.tell(g, item{at: at, words: fmt.Sprintf("%s: fence %s -> %s", now.Name, paint.OrNone(old.Fence), paint.OrNone(now.Fence))})
 	}
 	if old.Errant != now.Errant && now.Errant > 0 {
-		f.tell(g, item{at: at, words: fmt.Sprintf("%s: %d transactions that no other site has", now.Name, now.Errant), st: canvas.Bad})
+		f.tell(g, item{at: at, words: fmt.Sprintf("%s: %s that no other site has", now.Name, gtid.Transactions(now.Errant)), st: canvas.Bad})
 	}
 }
 

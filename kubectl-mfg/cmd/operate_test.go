@@ -86,7 +86,7 @@ func TestFailover(t *testing.T) {
 		errOut  []string
 	}{
 		"Succeeds": {reason: "the pause that was measured is told", args: "--to frankfurt", stdin: "y\n", tick: succeed, code: cli.ExitHealthy, patches: 1,
-			out: []string{"frankfurt is active under epoch 8", "412ms", "0 transactions were lost"}, errOut: []string{"Planned failover of orders", "Undo", "[y/N]", "asked the operator"}},
+			out: []string{"frankfurt is active under epoch 8", "412ms", "Lost: 0 transactions"}, errOut: []string{"Planned failover of orders", "Undo", "[y/N]", "asked the operator"}},
 		"Yes":          {args: "--to frankfurt --yes", tick: succeed, patches: 1, out: []string{"frankfurt is active"}},
 		"NotConfirmed": {args: "--to frankfurt", stdin: "n\n", code: cli.ExitUsage, errOut: []string{"nothing was changed"}},
 		"EmptyIsNo":    {args: "--to frankfurt", stdin: "\n", code: cli.ExitUsage, errOut: []string{"nothing was changed"}},

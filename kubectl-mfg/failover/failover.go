@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
@@ -134,7 +135,7 @@ func targetWords(view request.Outlook, to string) string {
 	if !known || s.LagSeconds == nil || s.Behind == nil {
 		return to + ": how far it is behind is not known; the operator waits until it is close, before it stops writes"
 	}
-	return fmt.Sprintf("%s is %.1f s and %d transactions behind; it is waited for before writes are stopped", to, *s.LagSeconds, *s.Behind)
+	return fmt.Sprintf("%s is %.1f s and %s behind; it is waited for before writes are stopped", to, *s.LagSeconds, gtid.Transactions(*s.Behind))
 }
 
 // PauseWords expects what was measured before; only the bound is a promise.

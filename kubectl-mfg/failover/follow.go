@@ -9,6 +9,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 )
@@ -104,8 +105,8 @@ func Settle(g *v1alpha1.MysqlFailoverGroup, m Move, answer *v1alpha1.LastRequest
 		}
 	}
 	rep.LostTransactions = &lost
-	rep.Message = fmt.Sprintf("%s is active under epoch %d. Writes were kept out for %s, as the operator measured it: from the persisted intent to the open site. %d transactions were lost.",
-		m.To, rep.Epoch, pauseOf(p), lost)
+	rep.Message = fmt.Sprintf("%s is active under epoch %d. Writes were kept out for %s, as the operator measured it: from the persisted intent to the open site. Lost: %s.",
+		m.To, rep.Epoch, pauseOf(p), gtid.Transactions(lost))
 }
 
 func pauseOf(p *v1alpha1.PlannedFailoverStatus) string {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
@@ -97,11 +98,11 @@ func (op *Op) forcePlan(view request.Outlook) []screen.Line {
 func lossOf(f v1alpha1.FailoverRecord) string {
 	switch {
 	case f.LossExact:
-		return "exactly " + report.Transactions(f.LostTransactions)
+		return "exactly " + gtid.Transactions(f.LostTransactions)
 	case f.LostTransactions == 0:
 		return "not known yet"
 	}
-	return "at least " + report.Transactions(f.LostTransactions)
+	return "at least " + gtid.Transactions(f.LostTransactions)
 }
 
 // atLeast says the known loss, with a word that hints at the unknown.
@@ -109,7 +110,7 @@ func atLeast(transactions int64) string {
 	if transactions == 0 {
 		return "none that is known, but"
 	}
-	return fmt.Sprintf("at least %s, and", report.Transactions(transactions))
+	return fmt.Sprintf("at least %s, and", gtid.Transactions(transactions))
 }
 
 // nowForce claims only what was seen: without the operator no one has checked whether the active site accepts writes.

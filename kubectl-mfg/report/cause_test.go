@@ -6,8 +6,22 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
+
+// TestASiteComesBeforeABackup: what prevents no failover stands below what is down.
+func TestASiteComesBeforeABackup(t *testing.T) {
+	cr, view := healthy()
+	view.Status.Groups[0].Sites[1].State, view.Status.Groups[0].Sites[1].Reachable = string(v1alpha1.SiteUnreachable), false
+	cr.Status.Conditions = append(cr.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionBackupReady, Status: metav1.ConditionFalse,
+		Reason: string(v1alpha1.ReasonNoBackupYet), Message: "none"})
+	problems := Build(cr, view).Problems
+	if len(problems) != 2 || problems[0].Reason != v1alpha1.ReasonSiteUnreachable || problems[1].Reason != v1alpha1.ReasonNoBackupYet {
+		t.Errorf("%+v", problems)
+	}
+}
 
 // TestProblemsByCause: what is lost comes first, what follows from it last, and it says so.
 func TestProblemsByCause(t *testing.T) {

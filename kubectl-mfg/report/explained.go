@@ -8,6 +8,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
 // ExplainedKind is the kind of Explained.
@@ -80,7 +81,7 @@ func (f Forecast) Loss() string {
 		return "no known loss"
 	}
 	if f.LostTransactions != nil {
-		return "at least " + Transactions(*f.LostTransactions) + " lost"
+		return "at least " + gtid.Transactions(*f.LostTransactions) + " lost"
 	}
 	if f.LostTransactionsStep == "" {
 		return ""
@@ -90,14 +91,6 @@ func (f Forecast) Loss() string {
 		words += ", lag " + f.LagStep
 	}
 	return words
-}
-
-// Transactions counts them in words.
-func Transactions(n int64) string {
-	if n == 1 {
-		return "1 transaction"
-	}
-	return fmt.Sprintf("%d transactions", n)
 }
 
 // Blocked is true if a failover is due and cannot continue, or would not happen automatically. Only the operator can say

@@ -44,9 +44,6 @@ func problemsOf(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.Group
 		})
 	}
 	found = append(found, conditionProblems(r)...)
-	found = append(found, cacheProblems(r)...)
-	found = append(found, backupProblems(r)...)
-	found = append(found, pitrProblems(r)...)
 	var ofSites []Problem
 	for _, s := range r.Sites {
 		if s.Active && r.Transition != nil {
@@ -57,6 +54,10 @@ func problemsOf(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.Group
 		}
 	}
 	found = append(found, r.byCause(ofSites)...)
+	// These prevent no failover, so they stay below the sites: during an outage the first lines say what is down.
+	found = append(found, cacheProblems(r)...)
+	found = append(found, backupProblems(r)...)
+	found = append(found, pitrProblems(r)...)
 	if len(found) == 0 {
 		found = summingUp(r.Conditions)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
@@ -224,11 +225,11 @@ func revertedWords(stayed, intended string) string {
 func lost(f *report.Failover) string {
 	switch {
 	case f.LossExact:
-		return report.Transactions(f.LostTransactions) + " lost"
+		return gtid.Transactions(f.LostTransactions) + " lost"
 	case f.LostTransactions == 0:
 		return "lost transactions not known yet"
 	default:
-		return "at least " + report.Transactions(f.LostTransactions) + " lost"
+		return "at least " + gtid.Transactions(f.LostTransactions) + " lost"
 	}
 }
 

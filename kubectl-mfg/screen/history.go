@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
@@ -111,9 +112,9 @@ func (o Options) lostWords(c report.Change) string {
 	case c.LossExact && c.LostTransactions == 0:
 		return "nothing: every transaction of " + orNone(c.From) + " is on " + c.To
 	case c.LossExact:
-		return fmt.Sprintf("exactly %s of %s: %s", report.Transactions(c.LostTransactions), c.From, set)
+		return fmt.Sprintf("exactly %s of %s: %s", gtid.Transactions(c.LostTransactions), c.From, set)
 	case c.LostTransactions > 0:
-		return fmt.Sprintf("at least %s, exact once %s was seen again: %s", report.Transactions(c.LostTransactions), c.From, set)
+		return fmt.Sprintf("at least %s, exact once %s was seen again: %s", gtid.Transactions(c.LostTransactions), c.From, set)
 	}
 	return fmt.Sprintf("none that is known, exact once %s was seen again", orNone(c.From))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 	"github.com/mysql-mfg/mfg/tui/canvas"
 	"github.com/mysql-mfg/mfg/tui/paint"
@@ -161,7 +162,7 @@ func (p Page) site(on paint.Painter, f Facts, width int) canvas.Block {
 			out = append(out, on.Signs.Paragraph(canvas.Span{}, s.Message, width)...)
 		}
 		if s.ErrantSet != "" {
-			out = append(out, on.Signs.Paragraph(canvas.Span{Text: "Errant", Style: canvas.Bad}, fmt.Sprintf("%d transactions that the active site lacks: %s", s.Errant, s.ErrantSet), width)...)
+			out = append(out, on.Signs.Paragraph(canvas.Span{Text: "Errant", Style: canvas.Bad}, fmt.Sprintf("%s that the active site lacks: %s", gtid.Transactions(s.Errant), s.ErrantSet), width)...)
 		}
 	}
 	return out
