@@ -118,7 +118,7 @@ func (x *truth) leases() {
 		lease, told = s.told, s.toldAt // it binds from when it was heard; the gate waits for what the pod was started with
 	}
 	// Before the gate can pass: on a clock that is faster by as much as these are, and counts from the exchange itself.
-	most := lease + w.policy.fenceTimeout + failover.LeaseMargin
+	most := failover.LeaseEnd(lease + w.policy.fenceTimeout)
 	if since := max(m.goodAt, told-lease); w.now-since > most-most/100 {
 		w.fail("I4", "%s accepts commits %s after its last exchange", m, w.now-since)
 	}

@@ -195,7 +195,7 @@ func (x explained) allowed() []wire.ExplainedRule {
 func (x explained) gateForecast() wire.ExplainedRule {
 	r := wire.ExplainedRule{Name: promotion.RuleGate, Verdict: wire.RuleOpen, Input: fmt.Sprintf(
 		"asked once a failover has begun: proof that %s is fenced, or %s of silence acknowledged by every other site",
-		x.s.Status.ActiveSite, memory.LongestLease(x.s, x.m, x.s.Status.ActiveSite)+facts.LeaseMargin)}
+		x.s.Status.ActiveSite, facts.LeaseEnd(memory.LongestLease(x.s, x.m, x.s.Status.ActiveSite)))}
 	if silent := memory.Named(x.s, promotion.SilentVouchers(x.s, x.m, x.best.Site.Name)); silent != "" {
 		return promotion.Against(promotion.RuleGate, fmt.Sprintf("by time alone it would not open: %s could still vouch for %s", silent, x.s.Status.ActiveSite),
 			v1alpha1.ReasonSiteMayStillVouch, remedy.BringBackOrTaint(silent))

@@ -14,7 +14,7 @@ import (
 func TestHowLongAPollWaitsForASite(t *testing.T) {
 	now := time.Unix(1000, 0)
 	p := Policy{PlannedPauseTimeout: 5 * time.Second, LeaseTimeout: 20 * time.Second, FenceTimeout: 2 * time.Second}
-	young := 2 * (p.LeaseTimeout + p.FenceTimeout + LeaseMargin)
+	young := 2 * LeaseEnd(p.LeaseTimeout+p.FenceTimeout)
 	begun := func(kind v1alpha1.FailoverKind, ago time.Duration) *Transition {
 		return &Transition{Kind: kind, From: "a", To: "b", StartedAt: now.Add(-ago)}
 	}

@@ -52,8 +52,8 @@ type Policy struct {
 	RestoredSite  string
 }
 
-// LeaseMargin is added to the lease before it counts as run out.
-const LeaseMargin = gate.LeaseMargin
+// LeaseEnd is how long after the last answer a lease counts as run out, if it and the fence's deadline are that long together.
+func LeaseEnd(lease time.Duration) time.Duration { return lease + gate.Margin(lease) }
 
 // How long one poll waits for a site that does not answer.
 const (

@@ -103,7 +103,7 @@ func (t *Transition) Patience(site string, silent bool, now time.Time, p Policy)
 
 // isFresh is true for as long as an emergency failover takes that waits only for a lease.
 func (t *Transition) isFresh(now time.Time, p Policy) bool {
-	return t != nil && t.Kind == v1alpha1.FailoverEmergency && now.Sub(t.StartedAt) < 2*(p.LeaseTimeout+p.FenceTimeout+LeaseMargin)
+	return t != nil && t.Kind == v1alpha1.FailoverEmergency && now.Sub(t.StartedAt) < 2*LeaseEnd(p.LeaseTimeout+p.FenceTimeout)
 }
 
 // Urgent is true as long as a planned failover, and the way back from it, may take.

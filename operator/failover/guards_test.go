@@ -146,7 +146,7 @@ func TestWhatIsNoFenceProof(t *testing.T) {
 
 // TestWhenALeaseHasRunOut covers I4: nobody who may have kept it is forgotten.
 func TestWhenALeaseHasRunOut(t *testing.T) {
-	const usual, margin = 22 * time.Second, LeaseMargin
+	const usual, margin = 22 * time.Second, time.Second
 	for name, tc := range map[string]struct {
 		change func(*Snapshot, *Memory)
 		after  time.Duration
@@ -161,8 +161,8 @@ func TestWhenALeaseHasRunOut(t *testing.T) {
 		"what a peer that is gone answered before": {func(s *Snapshot, m *Memory) {
 			s.Sites[2].Pod.OutOfService, m.At("c").Ack, m.At("c").GoneSince = true, &Ack{}, factstest.Start.Add(4*time.Second)
 		}, 4*time.Second + usual + margin},
-		"a longer one, with which its pod began":  {func(_ *Snapshot, m *Memory) { m.At("a").Lease = 30 * time.Second }, 30*time.Second + margin},
-		"the longest, of a pod that was not seen": {func(_ *Snapshot, m *Memory) { m.At("c").Lease = 40 * time.Second }, 40*time.Second + margin},
+		"a longer one, with which its pod began":  {func(_ *Snapshot, m *Memory) { m.At("a").Lease = 30 * time.Second }, LeaseEnd(30 * time.Second)},
+		"the longest, of a pod that was not seen": {func(_ *Snapshot, m *Memory) { m.At("c").Lease = 40 * time.Second }, LeaseEnd(40 * time.Second)},
 	} {
 		s, m := cutOff()
 		s.Policy.LeaseTimeout, s.Policy.FenceTimeout = 20*time.Second, 2*time.Second

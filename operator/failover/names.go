@@ -3,6 +3,8 @@
 package failover
 
 import (
+	"time"
+
 	"github.com/mysql-mfg/mfg/operator/facts"
 	"github.com/mysql-mfg/mfg/operator/promotion"
 	"github.com/mysql-mfg/mfg/operator/views"
@@ -57,8 +59,6 @@ type (
 )
 
 const (
-	// LeaseMargin is added to the lease before it counts as run out.
-	LeaseMargin = facts.LeaseMargin
 	// AskTimeout is how long one poll waits for a site that does not answer, at most.
 	AskTimeout = facts.AskTimeout
 	// BystanderTimeout is how long a poll waits for a site that has no part in a planned failover.
@@ -76,3 +76,6 @@ const (
 	// LeavingForUpdate is what Site.Leaving says when an ordered update wants the role elsewhere.
 	LeavingForUpdate = facts.LeavingForUpdate
 )
+
+// LeaseEnd is facts.LeaseEnd.
+func LeaseEnd(lease time.Duration) time.Duration { return facts.LeaseEnd(lease) }

@@ -16,7 +16,7 @@ import (
 func TestWhoOutlivedItsLeaseI4(t *testing.T) {
 	const longest = 22 * time.Second
 	left := func(d time.Duration) *int64 { ms := d.Milliseconds(); return &ms }
-	later := factstest.Start.Add(longest + LeaseMargin + AskTimeout + time.Millisecond)
+	later := factstest.Start.Add(LeaseEnd(longest) + AskTimeout + time.Millisecond)
 	for name, tc := range map[string]struct {
 		change func(*Snapshot, *Memory, *Site)
 		want   bool
@@ -85,7 +85,7 @@ func answers(s *Snapshot, a *Site, left *int64) {
 // TestTimeProvesNothingOfWhoOutlivedItsLeaseI4: by noted facts and by what is seen after the gate could have passed; proof and a
 // person's order count all the same.
 func TestTimeProvesNothingOfWhoOutlivedItsLeaseI4(t *testing.T) {
-	const ready = 22*time.Second + LeaseMargin
+	ready := LeaseEnd(22 * time.Second)
 	for name, tc := range map[string]struct {
 		change func(*Snapshot, *Memory)
 		pass   bool

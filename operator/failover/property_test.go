@@ -180,7 +180,7 @@ func provenFenced(s Snapshot, m Memory) bool {
 }
 
 func leaseOver(s Snapshot) bool {
-	need := s.Policy.LeaseTimeout + s.Policy.FenceTimeout + LeaseMargin
+	need := LeaseEnd(s.Policy.LeaseTimeout + s.Policy.FenceTimeout)
 	if s.Now.Sub(s.Answered["a"]) < need || s.Now.Sub(s.LeaderSince) < need {
 		return false
 	}

@@ -107,7 +107,7 @@ func TestTheLeaseOfEachRunIsWaitedForI4(t *testing.T) {
 	long := factstest.On("old", "n1")
 	long.Lease = time.Minute
 	s.Sites[0].Runs = []Run{long}
-	if got, want := leaseRunOut(s, m, "a").ReadyAt, factstest.Start.Add(time.Minute+LeaseMargin); !got.Equal(want) {
+	if got, want := leaseRunOut(s, m, "a").ReadyAt, factstest.Start.Add(LeaseEnd(time.Minute)); !got.Equal(want) {
 		t.Errorf("I4: with a run that has a lease of a minute: ready %s, want %s", got, want)
 	}
 	s, m = cutOff()

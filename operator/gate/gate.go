@@ -12,9 +12,17 @@ import (
 	"time"
 )
 
-// LeaseMargin is added to the lease and the fence's deadline before a lease counts as run out. It covers the drift of
-// two monotonic clocks over one lease (well under 1 %), scheduling delay, and the round trip of the last answer.
-const LeaseMargin = time.Second
+const (
+	// leastMargin covers scheduling delay, the round trip of the last answer, and what two clocks differ by over the usual lease.
+	leastMargin = time.Second
+	// usualLease is what a lease and the fence's deadline are together by default.
+	usualLease = 22 * time.Second
+)
+
+// Margin is added to a lease and the fence's deadline, which lease is the sum of, before the lease counts as run out. A time service
+// makes this process's clock run faster (chrony by up to 8.3 %), and over a long lease that is more than a second. Sidecars count by a
+// clock that no time service changes.
+func Margin(lease time.Duration) time.Duration { return leastMargin + max(0, lease-usualLease)/10 }
 
 // OpenValidity is twice as long as a sidecar could still act on an answer that permits it to open. A sidecar
 // refuses to open on an answer older than 2 s since it asked.
@@ -221,8 +229,8 @@ func (q Question) LeaseRunOut(old Site) Answer {
 		}
 	}
 	slices.Sort(a.Blockers)
-	a.ReadyAt = last.Add(old.Lease + LeaseMargin)
-	a.Outlived = old.OutlivedBy(Later(a.ReadyAt, old.HeardUntil.Add(LeaseMargin)))
+	a.ReadyAt = last.Add(old.Lease + Margin(old.Lease))
+	a.Outlived = old.OutlivedBy(Later(a.ReadyAt, old.HeardUntil.Add(Margin(old.Lease))))
 	switch {
 	case q.Now.Before(a.ReadyAt):
 		// I4: even an order waits for the lease.

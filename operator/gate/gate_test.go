@@ -76,8 +76,8 @@ func isLeaseOver(q Question) (over, blocked bool) {
 		blocked = blocked || !mute
 		last = latest(last, until)
 	}
-	end := last.Add(q.Old.Lease + LeaseMargin)
-	outlived = outlived || q.Old.WritableAt.After(end) && q.Old.WritableAt.After(q.Old.HeardUntil.Add(LeaseMargin))
+	end := last.Add(q.Old.Lease + Margin(q.Old.Lease))
+	outlived = outlived || q.Old.WritableAt.After(end) && q.Old.WritableAt.After(q.Old.HeardUntil.Add(Margin(q.Old.Lease)))
 	return !q.Now.Before(end), blocked || outlived
 }
 
@@ -282,5 +282,19 @@ func TestTheLongestLeaseOfRunsI4(t *testing.T) {
 	}
 	if all.Only("c") || all[2:].ShutBut("c") || !all[:3].ShutBut("c") || !all[1:3].Only("c") {
 		t.Error("I1: who is left")
+	}
+}
+
+// TestTheMarginGrowsWithTheLeaseI4: a clock that a time service makes faster by 8.3 % must not end a lease before it ends.
+func TestTheMarginGrowsWithTheLeaseI4(t *testing.T) {
+	const fence = 2 * time.Second
+	if got := Margin(22 * time.Second); got != time.Second {
+		t.Errorf("the margin of the usual lease is %s", got)
+	}
+	for lease := 20 * time.Second; lease <= 10*time.Minute; lease += time.Second {
+		waited := lease + fence + Margin(lease+fence)
+		if real := time.Duration(float64(waited) / 1.083333); real < lease {
+			t.Errorf("I4: a lease of %s counts as over after %s", lease, real)
+		}
 	}
 }

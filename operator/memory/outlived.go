@@ -30,7 +30,7 @@ func rememberLease(s facts.Snapshot, was facts.SiteMemory, m *facts.Memory, site
 	is.HeardUntil = heard
 	until := gate.Later(heard, gate.Later(s.Renewed[name], s.LeaderSince).Add(longest))
 	switch {
-	case is.WritableAt.After(until.Add(facts.LeaseMargin)):
+	case is.WritableAt.After(until.Add(gate.Margin(longest))):
 		is.Outlived = true
 	case heard.After(s.Now) && site.ShutBut(site.Pod.UID):
 		// Its sidecar says that it has a lease, and no other pod was seen. A new leader, which only assumes a lease, forgets nothing here (I9).

@@ -173,3 +173,42 @@ func TestNothingIsLeftOfATimer(t *testing.T) {
 	}()
 	timer.Clear()
 }
+
+// TestAClockThatIsSlowedDownKeepsTheLeaseI4: what a time service does to the machine's clocks makes no lease longer, and a sleep counts.
+func TestAClockThatIsSlowedDownKeepsTheLeaseI4(t *testing.T) {
+	real, slept := time.Minute, time.Duration(0)
+	clocks := func(clock int32) (time.Duration, error) {
+		slewed := real - real/12
+		switch clock {
+		case unix.CLOCK_MONOTONIC_RAW:
+			return real, nil
+		case unix.CLOCK_MONOTONIC:
+			return slewed, nil
+		case unix.CLOCK_BOOTTIME:
+			return slewed + slept, nil
+		}
+		return 0, errNoClock
+	}
+	begin, err := now(clocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	real += time.Minute
+	if after, _ := now(clocks); after-begin != time.Minute {
+		t.Errorf("I4: a minute takes %s", after-begin)
+	}
+	slept += time.Hour
+	if after, _ := now(clocks); after-begin != time.Hour+time.Minute {
+		t.Errorf("I4: an hour of sleep and a minute take %s", after-begin)
+	}
+	for _, broken := range []int32{unix.CLOCK_MONOTONIC_RAW, unix.CLOCK_MONOTONIC, unix.CLOCK_BOOTTIME} {
+		if _, err := now(func(clock int32) (time.Duration, error) {
+			if clock == broken {
+				return 0, errNoClock
+			}
+			return clocks(clock)
+		}); err == nil {
+			t.Errorf("clock %d cannot be read, and the time is known", broken)
+		}
+	}
+}
