@@ -163,19 +163,25 @@ func shareStyle(share float64) canvas.Style {
 	return canvas.Plain
 }
 
-// figures draws disk and connections as the site's sidecar tells them; nothing if no one asks for them. The first span is the disk.
+// figures draws how full a site's disk is, which its status says, and its connections, which its sidecar is asked for. Nothing if neither is
+// known nor asked for. The first span is the disk.
 func (v sitesView) figures(s report.Site, whole bool) canvas.Line {
-	r, asked := v.reading(s.Name)
-	if !asked {
-		return nil
-	}
-	disk, conn := canvas.Span{Text: "disk ?", Style: canvas.Faint}, canvas.Span{Text: "conn ?", Style: canvas.Faint}
-	if share := r.DiskShare(); !math.IsNaN(share) {
-		disk = canvas.Span{Text: fmt.Sprintf("disk %.0f%%", 100*share), Style: shareStyle(share)}
+	disk := canvas.Span{Text: "disk ?", Style: canvas.Faint}
+	use := s.Volume
+	if use != nil && v.g.isReachable(s.Name) {
+		disk = canvas.Span{Text: fmt.Sprintf("disk %d%%", use.Percent()), Style: shareStyle(float64(use.Percent()) / 100)}
 		if whole {
-			disk.Text += " of " + report.Bytes(int64(r.DiskBytes))
+			disk.Text += " of " + report.Bytes(use.TotalBytes)
 		}
 	}
+	r, asked := v.reading(s.Name)
+	switch {
+	case !asked && use == nil:
+		return nil
+	case !asked:
+		return canvas.Line{disk}
+	}
+	conn := canvas.Span{Text: "conn ?", Style: canvas.Faint}
 	if !math.IsNaN(r.Connections) {
 		conn = canvas.Span{Text: fmt.Sprintf("conn %.0f", r.Connections)}
 		if r.MaxConnections > 0 {
@@ -201,7 +207,7 @@ func (v sitesView) reading(site string) (gauge.Reading, bool) {
 	return gauge.Unread(site, ""), true
 }
 
-// unread says why figures are unknown; nothing while all are known.
+// unread says why connections are unknown; nothing while all are known.
 func (v groupView) unread(width int) canvas.Block {
 	var sites []string
 	why := v.g.figuresErr
@@ -214,7 +220,7 @@ func (v groupView) unread(width int) canvas.Block {
 	if why == "" {
 		return nil
 	}
-	words := "disk and connections are not known"
+	words := "connections are not known"
 	if len(sites) > 0 {
 		words += " of " + strings.Join(sites, ", ")
 	}

@@ -29,6 +29,10 @@ func site(name, role string, lag float64, behind int64) wire.SiteStatus {
 	s := wire.SiteStatus{
 		Name: name, Role: role, State: "Replica", Reachable: true, SidecarReachable: true, ReplicatingFrom: "paris",
 		LagSeconds: &lag, Behind: &behind, Fence: "read-only", Version: "9.7.2", Node: "worker-" + name[:1],
+		Volume: &wire.VolumeUse{UsedBytes: 61 << 30, TotalBytes: 100 << 30},
+	}
+	if name == "madrid" {
+		s.Volume = &wire.VolumeUse{UsedBytes: 84 << 30, TotalBytes: 100 << 30}
 	}
 	if name == "paris" {
 		s.State, s.Writable, s.Fence, s.ReplicatingFrom, s.LagSeconds, s.Behind = "Primary", true, "open", "", nil, nil
@@ -182,16 +186,16 @@ func begin(o Options) *story {
 	}
 	for _, group := range []string{"orders", "users"} {
 		s.send(figures(Answer{Namespace: "shop", Group: group, Figures: []gauge.Reading{
-			reading("paris", 42, 61), reading("frankfurt", 3, 61), reading("madrid", 2, 84),
+			reading("paris", 42), reading("frankfurt", 3), reading("madrid", 2),
 		}}))
 	}
 	s.send(figures(Answer{Namespace: "shop", Group: "carts", Figures: []gauge.Reading{gauge.Unread("paris", "you may neither get pods/proxy nor create pods/portforward in namespace shop")}}))
 	return s
 }
 
-// reading is what a sidecar says of a volume that is full to so many per cent.
-func reading(site string, connections, taken float64) gauge.Reading {
-	return gauge.Reading{Site: site, Connections: connections, MaxConnections: 151, Running: 2, DiskBytes: 100 << 30, DiskFreeBytes: (100 - taken) / 100 * (100 << 30)}
+// reading is what a sidecar says of its mysqld.
+func reading(site string, connections float64) gauge.Reading {
+	return gauge.Reading{Site: site, Connections: connections, MaxConnections: 151, Running: 2}
 }
 
 // failingOver goes on with the loss of the active site of orders.

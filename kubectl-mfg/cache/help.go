@@ -2,14 +2,10 @@
 
 package cache
 
-import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
-
 // The commands' help, and their usage.
 const (
 	Help = `Show the cache store of a group, move its master, or open a client in it. The cache holds sessions and cached data beside
-MySQL, on the active site. It may lose keys, and never delays a failover of MySQL.
-
-` + cli.ExitCodes
+MySQL, on the active site. It may lose keys, and never delays a failover of MySQL.`
 
 	Examples = `  # Where is the master, which sites follow it, and would a failover keep the sessions?
   kubectl mfg cache status orders
@@ -23,9 +19,7 @@ MySQL, on the active site. It may lose keys, and never delays a failover of MySQ
 	StatusHelp = `Show the cache store of a group in detail: where its master is, how far the others have caught up, how full they are, whether
 the last promotion kept the sessions, what a failover would do to them now, and what clients need to connect.
 
-Exit code 3 if the cache is not ready.
-
-` + cli.ExitCodes
+Exit code 3 if the cache is not ready.`
 
 	StatusExamples = `  # One screen
   kubectl mfg cache status orders
@@ -37,9 +31,7 @@ Exit code 3 if the cache is not ready.
 caught up, because its sessions would be lost. Clients of the cache are cut off once and connect again.
 
 The master belongs on the active site. Use this command to bring it back there at once, or to move it away before you work on a node.
-A master that you moved stays there until MySQL moves to another site, or a person promotes the cache of the active site.
-
-` + cli.ExitCodes
+A master that you moved stays there until MySQL moves to another site, or a person promotes the cache of the active site.`
 
 	PromoteExamples = `  # Bring the master back beside MySQL now
   kubectl mfg cache promote orders --to paris
@@ -57,9 +49,7 @@ The password is in no command line, which the audit log of the API server and a 
 which /proc shows: the client asks for it, and the plugin types it. If the cache uses TLS, so does the client; it
 connects to its own pod, so the certificate is not checked.
 
-A replica refuses writes.
-
-` + cli.ExitCodes
+A replica refuses writes.`
 
 	ClientExamples = `  # A session on the master
   kubectl mfg cache cli orders

@@ -36,7 +36,7 @@ const (
 	ExitRefused  = 5
 )
 
-// ExitCodes explains the exit codes in the help of every verb.
+// ExitCodes explains the exit codes, at the end of the help of every verb.
 const ExitCodes = `Exit codes:
   0  healthy, or done
   1  error: the question could not be answered

@@ -61,7 +61,7 @@ func sidecars(t *testing.T, answers map[string]http.HandlerFunc) *API {
 func TestFigures(t *testing.T) {
 	a := sidecars(t, map[string]http.HandlerFunc{
 		"good": func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = io.WriteString(w, "sidecar_mysql_connections 42\nsidecar_volume_size_bytes 100\nsidecar_volume_available_bytes 40\n")
+			_, _ = io.WriteString(w, "sidecar_mysql_connections 42\nsidecar_mysql_max_connections 151\n")
 		},
 		"hangs":   func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		"garbage": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>\x1b[2J") },
@@ -87,7 +87,7 @@ func TestFigures(t *testing.T) {
 	}
 	for _, r := range got {
 		if r.Site == "good" {
-			if r.Error != "" || r.Connections != 42 || math.Abs(r.DiskShare()-0.6) > 1e-9 {
+			if r.Error != "" || r.Connections != 42 || r.MaxConnections != 151 {
 				t.Errorf("%+v", r)
 			}
 			continue

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mysql-mfg/mfg/kubectl-mfg/adopt"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 )
 
 func (a *app) adoptCommand() *cobra.Command {
@@ -29,9 +28,7 @@ accepts the consequences, and this command accepts them:
 command, because it runs the mysql client in the pod. Each statement copies its table, on the active site and then on each
 replica. Exit code 3 means that something is still in the clear.
 
-If no data may ever have been in the clear on a volume, make a new encrypted group instead, and load it from this one.
-
-` + cli.ExitCodes,
+If no data may ever have been in the clear on a volume, make a new encrypted group instead, and load it from this one.`,
 		Example: `  # What are the consequences? Nothing is sent
   kubectl mfg adopt orders --dry-run=client
 

@@ -24,9 +24,7 @@ Trust a backup only once it has been restored: "verify" restores it into a scrat
 "kubectl mfg restore"; if the namespace or the cluster is gone, see docs/disaster.md.
 
 With spec.backup.pitr the binary logs are archived too: "timeline" shows the period in which any moment can be restored, "find" the
-transaction to restore to, and "lost" what a failover lost and the archive still has. docs/point-in-time.md walks through it.
-
-` + cli.ExitCodes,
+transaction to restore to, and "lost" what a failover lost and the archive still has. docs/point-in-time.md walks through it.`,
 		Example: `  # First a key: without one, anyone who can read the bucket can read the data
   kubectl mfg backup keygen --file ~/orders-backup-identity.txt
 
@@ -68,9 +66,7 @@ func (a *app) backupCreateCommand() *cobra.Command {
 otherwise, and makes way for every failover: then it starts again from another site.
 
 Ctrl-C, or the end of --timeout, ends only the waiting (exit code 4). Exit code 5 means that there is no backup. The operator has used
-up its attempts by then, so fix what the message names first.
-
-` + cli.ExitCodes,
+up its attempts by then, so fix what the message names first.`,
 		Example: `  # With the only profile of the group
   kubectl mfg backup create orders
 
@@ -111,9 +107,7 @@ was ever restored.
 
 The list shows the MysqlBackup objects of the cluster. The data in a bucket does not depend on them.
 
-Exit code 3 if the newest backup of a profile failed, or if the verification of an existing backup failed.
-
-` + cli.ExitCodes,
+Exit code 3 if the newest backup of a profile failed, or if the verification of an existing backup failed.`,
 		Example: `  # Of one group
   kubectl mfg backup list orders
 
@@ -149,9 +143,7 @@ func (a *app) backupShowCommand() *cobra.Command {
 		Long: `Show everything about one backup: its site and time, what it holds, where it is stored, whether it is verified, why it failed, and the
 next step.
 
-Exit code 3 if the backup or its verification failed.
-
-` + cli.ExitCodes,
+Exit code 3 if the backup or its verification failed.`,
 		Example: `  # One screen
   kubectl mfg backup show orders-nightly-20261124-0200
 

@@ -24,9 +24,7 @@ func (a *app) backupVerifyCommand() *cobra.Command {
 touched. Without BACKUP, verify the newest complete one.
 
 An encrypted backup needs encryption.identitySecretName in its profile. Exit code 5 if the restore failed, or was not tried: the
-message says which.
-
-` + cli.ExitCodes,
+message says which.`,
 		Example: `  # The newest
   kubectl mfg backup verify orders
 
@@ -66,9 +64,7 @@ func (a *app) backupDeleteCommand() *cobra.Command {
 		Long: `Delete a backup, and its data in the storage, for good. --keep-artifact keeps the data and removes only the object. A backup in
 progress is stopped first.
 
-The plan says how many other backups there are, and whether any of them is verified.
-
-` + cli.ExitCodes,
+The plan says how many other backups there are, and whether any of them is verified.`,
 		Example: `  # Show the plan and ask
   kubectl mfg backup delete orders-nightly-20261124-0200
 
@@ -103,9 +99,7 @@ file is kept.
 
 A pod in the namespace reads the storage with the Secrets of the profile, and is removed afterwards. You need the rights to create, get
 and delete pods and to exec into them. The data comes to you through the exec, and reaches no log and no disk of a node. The identity
-stays on this machine.
-
-` + cli.ExitCodes,
+stays on this machine.`,
 		Example: `  # As it is: encrypted parts stay encrypted
   kubectl mfg backup download orders-nightly-20261124-0200 --file nightly.tar
 
@@ -144,9 +138,7 @@ func (a *app) backupKeygenCommand() *cobra.Command {
 a file that only you can read (mode 0600); an existing file is never overwritten. The recipient is public, and is printed.
 
 Nothing is sent to a cluster. With --secret, the manifest of a Secret with the identity goes to stdout, for kubectl apply -f -. Restores
-and verifications in the cluster need that Secret. It holds the key: do not keep it in a repository.
-
-` + cli.ExitCodes,
+and verifications in the cluster need that Secret. It holds the key: do not keep it in a repository.`,
 		Example: `  # A key pair; the output says how to use both halves
   kubectl mfg backup keygen --file ~/orders-backup-identity.txt
 

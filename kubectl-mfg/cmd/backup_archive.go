@@ -55,9 +55,7 @@ The command reads the storage, not the cluster: this is what a restore would fin
 
 ` + archivePod + `
 
-Exit code 3 if nothing can be recovered, or if something is missing.
-
-` + cli.ExitCodes,
+Exit code 3 if nothing can be recovered, or if something is missing.`,
 		Example: `  # What can be recovered?
   kubectl mfg backup timeline orders
 
@@ -99,9 +97,7 @@ the microsecond, epoch and site, its place in the log, and the tables that it ch
 What a failover lost is not in the history: see "kubectl mfg backup lost". The command reads the whole archive unless --since, --until
 or --epoch limit it.
 
-` + archivePod + `
-
-` + cli.ExitCodes,
+` + archivePod + ``,
 		Example: `  # A table was dropped: which is the last transaction before that?
   kubectl mfg backup find orders --before-drop shop.orders
 
@@ -150,9 +146,7 @@ are always comments. -o json --rows has the values of each row before and after.
 
 ` + archivePod + `
 
-Exit code 3 if something was lost.
-
-` + cli.ExitCodes,
+Exit code 3 if something was lost.`,
 		Example: `  # What was lost?
   kubectl mfg backup lost orders
 

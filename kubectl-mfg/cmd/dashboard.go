@@ -24,9 +24,7 @@ The data comes from the operator, through the API server's service proxy, or a f
 allowed. When the stream breaks, the screen says for how long, and shows the custom resource after a while.
 
 The dashboard is read-only unless you give --allow-actions. Then keys run the verbs failover (and its --abort), reclone,
-pause and resume. Each shows its plan and asks first.
-
-` + cli.ExitCodes,
+pause and resume. Each shows its plan and asks first.`,
 		Example: `  # All groups of the namespace
   kubectl mfg dashboard
 

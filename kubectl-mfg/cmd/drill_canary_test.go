@@ -197,6 +197,21 @@ func TestCanaryRefused(t *testing.T) {
 	}
 }
 
+// TestCanaryThatNobodyAcknowledges: who cannot write learns what the mysql client said, where to look, and how to do without.
+func TestCanaryThatNobodyAcknowledges(t *testing.T) {
+	s, env := newTwoSites(), cli.System()
+	s.open, env.Wait = "", func(ctx context.Context, _ time.Duration) bool { return ctx.Err() == nil }
+	_, err := drillOfTwo().StartCanary(t.Context(), env, s, "paris")
+	if err == nil {
+		t.Fatal("it began")
+	}
+	for _, want := range []string{"(the mysql client says: nothing)", "\n  see whether clients can write: kubectl mfg status orders -n shop\n", "--canary=false"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in %v", want, err)
+		}
+	}
+}
+
 // TestDrillWithCanary: what the canary saw is in every format, and counts.
 func TestDrillWithCanary(t *testing.T) {
 	number := func(n int64) *int64 { return &n }

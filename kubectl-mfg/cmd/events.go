@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/inspect"
 )
 
@@ -17,9 +16,7 @@ func (a *app) eventsCommand() *cobra.Command {
 		Use:   "events GROUP",
 		Short: "Show the events of a group, its pods and volumes, oldest first",
 		Long: `Show the events of a group together with those of its pods, Deployments and volumes, in the order in which they
-happened. Kubernetes keeps events for an hour by default; kubectl mfg history goes back further.
-
-` + cli.ExitCodes,
+happened. Kubernetes keeps events for an hour by default; kubectl mfg history goes back further.`,
 		Example: `  # The last ten minutes, and everything new from now on
   kubectl mfg events orders --since 10m -w
 

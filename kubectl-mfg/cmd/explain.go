@@ -22,9 +22,7 @@ what would be lost, and what blocks an automatic failover.
 
 The operator answers, with the code that decides and with what it saw at its last look. If the operator cannot be reached, the
 output comes from the custom resource alone, and says so. Exit code 3 means that an automatic failover would not happen, or that
-the operator did not confirm that it would.
-
-` + cli.ExitCodes,
+the operator did not confirm that it would.`,
 		Example: `  # Why is nothing happening?
   kubectl mfg explain orders
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/failover"
 )
 
@@ -24,9 +23,7 @@ The plugin shows the plan first.
 
 With --accept-data-loss, order an emergency failover that the operator refuses on its own (kubectl mfg explain says
 why). It may lose acknowledged writes, and is refused while the active site accepts writes. The order stays on the
-group until it is carried out, also after Ctrl-C: kubectl mfg status shows it, --abort withdraws it.
-
-` + cli.ExitCodes,
+group until it is carried out, also after Ctrl-C: kubectl mfg status shows it, --abort withdraws it.`,
 		Example: `  # Look first: what would happen? Nothing is sent
   kubectl mfg failover orders --to frankfurt --dry-run=client
 

@@ -21,9 +21,7 @@ func (a *app) historyCommand() *cobra.Command {
 fenced, how long the write pause was, and which transactions and rows were lost. The operator keeps ten.
 
 The number of lost transactions is a lower bound until the operator sees the old active site again. Then it is exact, and
-the operator counts the lost rows from that site's binary log.
-
-` + cli.ExitCodes,
+the operator counts the lost rows from that site's binary log.`,
 		Example: `  # What happened last night?
   kubectl mfg history orders
 

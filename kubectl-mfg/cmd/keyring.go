@@ -17,9 +17,7 @@ func (a *app) keyringCommand() *cobra.Command {
 		Use:   "keyring",
 		Short: "Show and check the keyrings in escrow",
 		Long: `Show and check the keyrings in escrow: which versions there are, with which digests, and which one each site is sealed
-with. No byte of a key is ever shown.
-
-` + cli.ExitCodes,
+with. No byte of a key is ever shown.`,
 		Example: `  # Versions, digests, and which one each site is sealed with
   kubectl mfg keyring list orders
 
@@ -34,9 +32,7 @@ func (a *app) keyringListCommand() *cobra.Command {
 		Use:   "list GROUP",
 		Short: "Show versions, digests, and which one each site is sealed with",
 		Long: `Show the keyrings in escrow: versions, the digests that they were stored with, and which one each site is sealed with. The
-plugin reads only the metadata of Secrets, no content. Exit code 3 if a Secret that a site is sealed with is missing.
-
-` + cli.ExitCodes,
+plugin reads only the metadata of Secrets, no content. Exit code 3 if a Secret that a site is sealed with is missing.`,
 		Example: `  # Versions, digests, and which one each site is sealed with
   kubectl mfg keyring list orders
 
@@ -53,9 +49,7 @@ func (a *app) keyringVerifyCommand() *cobra.Command {
 the keyring in the pod. Also check that the Secret is protected. The content is hashed and never shown. You need the right to
 read Secrets.
 
-Exit code 3 if something does not match; each finding says what to do next.
-
-` + cli.ExitCodes,
+Exit code 3 if something does not match; each finding says what to do next.`,
 		Example: `  # Before you drain nodes or upgrade, and once in a while
   kubectl mfg keyring verify orders
 

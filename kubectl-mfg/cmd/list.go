@@ -21,9 +21,7 @@ func (a *app) listCommand() *cobra.Command {
 		Aliases: []string{"ls", "get"},
 		Short:   "Show one line for each group",
 		Long: `Show one line for each group of the namespace, or of all namespaces with -A: the active site, how many sites are healthy,
-the largest lag, and the last failover.
-
-` + cli.ExitCodes,
+the largest lag, and the last failover.`,
 		Example: `  # Everything that this cluster runs
   kubectl mfg list -A
 

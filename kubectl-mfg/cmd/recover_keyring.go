@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/recovery"
 )
 
@@ -25,9 +24,7 @@ have the digest that the group's status names, before the Secret is made and aft
 again and changes nothing else. Then it labels the Secret and makes it immutable, as the operator does, sets the phase,
 and waits until the site is Sealed.
 
-Each step first checks what is already there. Run it again if it was interrupted, or if a person did part of it by hand.
-
-` + cli.ExitCodes,
+Each step first checks what is already there. Run it again if it was interrupted, or if a person did part of it by hand.`,
 		Example: `  # Which one is missing?
   kubectl mfg keyring verify orders
 

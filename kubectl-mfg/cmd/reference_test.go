@@ -37,7 +37,7 @@ func TestPackagedCompletion(t *testing.T) {
 func reference(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString("# kubectl mfg: reference\n\nMade from the commands; `go test ./kubectl-mfg/cmd -run TestReference -update` writes it again. " +
-		"How to use them: [kubectl-mfg.md](../kubectl-mfg.md).\n\n" + bare(root.Long) + "\n\n" + section("Exit codes", cli.ExitCodes))
+		"How to use them: [kubectl-mfg.md](../kubectl-mfg.md).\n\n" + prose(root.Long) + "\n\n" + section("Exit codes", cli.ExitCodes))
 	b.WriteString("## Commands\n\n| | Command | |\n|---|---|---|\n")
 	for _, g := range root.Groups() {
 		title := strings.TrimSuffix(g.Title, ":")
@@ -75,7 +75,7 @@ func describeCommand(b *strings.Builder, c *cobra.Command) {
 	if text == "" {
 		text = c.Short + "."
 	}
-	fmt.Fprintf(b, "## %s\n\n```text\n%s\n```\n\n%s\n\n", full(c), usageLine(c), bare(text))
+	fmt.Fprintf(b, "## %s\n\n```text\n%s\n```\n\n%s\n\n", full(c), usageLine(c), prose(text))
 	if len(c.Aliases) > 0 {
 		fmt.Fprintf(b, "Also called: `%s`.\n\n", strings.Join(c.Aliases, "`, `"))
 	}
@@ -100,11 +100,6 @@ func usageLine(c *cobra.Command) string {
 }
 
 func anchor(c *cobra.Command) string { return strings.ReplaceAll(full(c), " ", "-") }
-
-// bare is a text without the exit codes, which all share.
-func bare(text string) string {
-	return prose(strings.TrimSpace(strings.Replace(text, cli.ExitCodes, "", 1)))
-}
 
 // prose keeps what stands in angle brackets from being taken for HTML.
 func prose(text string) string { return strings.ReplaceAll(text, "<", "&lt;") }

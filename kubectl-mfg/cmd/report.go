@@ -39,9 +39,7 @@ func (a *app) reportCommand() *cobra.Command {
 volumes, nodes, the operator's pods and logs, its status and explanation, and the findings of kubectl mfg doctor.
 
 No Secret is read. Values that look like passwords, tokens, keys or DSNs are removed from every file. What you have no
-right to read is left out and listed in missing.txt.
-
-` + cli.ExitCodes,
+right to read is left out and listed in missing.txt.`,
 		Example: `  # Writes mfg-report-NAMESPACE-GROUP-TIME.tar.gz here
   kubectl mfg report orders
 

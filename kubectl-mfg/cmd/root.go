@@ -126,9 +126,7 @@ func (a *app) root() *cobra.Command {
 
 Start with:   kubectl mfg status
 At 3 a.m.:    kubectl mfg explain GROUP    why it does or does not fail over, and what to do
-By day:       kubectl mfg failover GROUP --to SITE
-
-` + cli.ExitCodes,
+By day:       kubectl mfg failover GROUP --to SITE`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl mfg"},
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -145,6 +143,8 @@ By day:       kubectl mfg failover GROUP --to SITE
 	}
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage("%w", err) })
+	// How to use a verb comes first; the codes are the same for all.
+	root.SetHelpTemplate(root.HelpTemplate() + "\n" + cli.ExitCodes + "\n")
 	a.flags.AddFlags(root.PersistentFlags())
 	addGroup(root, "inspect", "Inspect:", a.statusCommand(), a.dashboardCommand(), a.listCommand(), a.explainCommand(), a.historyCommand(), a.eventsCommand(), logsCommand(a))
 	addGroup(root, "operate", "Operate:", a.failoverCommand(), a.pauseCommand(), a.resumeCommand(), fenceCommand(a), a.recloneCommand(), a.recoverKeyringCommand(), a.rotatePasswordsCommand(), appPasswordCommand(a), restartCommand(a), certificatesCommand(a), a.drillCommand(), a.cacheCommand(), upgradeCommand(a))

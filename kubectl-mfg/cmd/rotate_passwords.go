@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/passwords"
 )
 
@@ -25,9 +24,7 @@ refuses the old one. Clients, roles and pods are not touched, and a failover may
 It takes a minute or two. If a site cannot be reached, the operator waits for it; both passwords stay valid until then. Ctrl-C
 ends only the waiting.
 
-The password of root is not one of them: it is yours. To change it, see docs/security.md.
-
-` + cli.ExitCodes,
+The password of root is not one of them: it is yours. To change it, see docs/security.md.`,
 		Example: `  # All of them; asks first, then shows progress
   kubectl mfg rotate-passwords orders
 

@@ -25,9 +25,7 @@ Without GROUP, show one line for each group of the namespace.
 
 The plugin reads the custom resource, and asks the operator for its live view through the API server's service proxy.
 If the operator cannot be reached, the output shows the last known status and says so. The group is then Unknown
-(exit code 3), unless you merely lack the right to ask the operator.
-
-` + cli.ExitCodes,
+(exit code 3), unless you merely lack the right to ask the operator.`,
 		Example: `  # One group, one screen
   kubectl mfg status orders
 

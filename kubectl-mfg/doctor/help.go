@@ -2,8 +2,6 @@
 
 package doctor
 
-import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
-
 // The command's help, and its usage.
 const (
 	Help = `Check what the operator has no right to see around a group, but you may have: whether Secrets are encrypted at rest
@@ -14,9 +12,7 @@ With --preflight, check the cluster before you install mfg: version, rights, sto
 enforces policies, and cert-manager.
 
 Nothing is changed, and no Secret is read. A check for which you lack a right is UNKNOWN, and names the right. Exit code 3
-means that a finding is FAIL; with WARN and UNKNOWN alone it is 0.
-
-` + cli.ExitCodes
+means that a finding is FAIL; with WARN and UNKNOWN alone it is 0.`
 
 	Examples = `  # Before going into production, and once in a while
   kubectl mfg doctor orders

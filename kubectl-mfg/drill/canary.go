@@ -4,6 +4,7 @@ package drill
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,7 +74,8 @@ func (op *Op) StartCanary(ctx context.Context, env cli.Environment, c Cluster, h
 	}
 	if !k.await(ctx, home) {
 		k.mu.Lock()
-		err := fmt.Errorf("no row was acknowledged by %s within %s: %s", home, canaryPatience, k.said)
+		err := fmt.Errorf("no row was acknowledged by %s within %s (the mysql client says: %s)\n  see whether clients can write: kubectl mfg status %s -n %s",
+			home, canaryPatience, cmp.Or(k.said, "nothing"), k.group, k.namespace)
 		k.mu.Unlock()
 		return nil, errors.Join(k.without(err), k.End(ctx, home))
 	}

@@ -2,8 +2,6 @@
 
 package drill
 
-import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
-
 // The command's help, and its usage.
 const (
 	Help = `Move the role to another site and back by two planned failovers, and compare each write pause with a target. A failover that
@@ -20,9 +18,7 @@ needs the rights to exec into pods and to read the group's root Secret; --canary
 The drill begins only if the group is healthy, and waits until it is healthy again between the two moves. If the way back
 fails, the role stays where it is, and the report says so. If the group is not healthy again within --timeout, or after
 Ctrl-C, the drill does not move back (exit code 5), and prints the command that does. With -o json and -o junit a drill that
-did not begin is reported too.
-
-` + cli.ExitCodes
+did not begin is reported too.`
 
 	Examples = `  # There and back; writes may pause for two seconds each
   kubectl mfg drill orders --target 2s

@@ -2,14 +2,10 @@
 
 package fence
 
-import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
-
 // The commands' help, and their usage.
 const (
 	Help = `Keep one site fenced until you end it: the site accepts no writes and never takes over, whatever happens to the other sites.
-It continues to replicate and to serve reads.
-
-` + cli.ExitCodes
+It continues to replicate and to serve reads.`
 
 	Examples = `  # Keep frankfurt from taking over while you examine its storage
   kubectl mfg fence on orders frankfurt
@@ -23,9 +19,7 @@ group stays without a writer, and says why. The site continues to replicate and 
 
 The command refuses the active site: move the role first (kubectl mfg failover GROUP --to SITE).
 
-The command also works while no operator runs; the next one obeys it. Restarts of the operator change nothing.
-
-` + cli.ExitCodes
+The command also works while no operator runs; the next one obeys it. Restarts of the operator change nothing.`
 
 	OnExamples = `  # Keep frankfurt from taking over while you examine its storage
   kubectl mfg fence on orders frankfurt
@@ -34,9 +28,7 @@ The command also works while no operator runs; the next one obeys it. Restarts o
   kubectl mfg fence on orders frankfurt --dry-run=client`
 
 	OffHelp = `Let a fenced site take the role again. That alone does not make it active. But if a failover is due, and this site is the one that may
-take over, the failover happens now. kubectl mfg explain says so beforehand.
-
-` + cli.ExitCodes
+take over, the failover happens now. kubectl mfg explain says so beforehand.`
 
 	OffExamples = `  # What would happen?
   kubectl mfg explain orders

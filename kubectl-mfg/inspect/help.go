@@ -2,8 +2,6 @@
 
 package inspect
 
-import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
-
 // The commands' help, and their usage.
 const (
 	CertificatesHelp = `Show the certificates of a group: the authorities in ca.crt, and which of them signs; the server certificate in the Secret of
@@ -15,9 +13,7 @@ being replaced, sites trust two: one signs, the other signs next or signed befor
 
 The command reads the Secret of spec.tls, only to compare its key with its certificate, and never reads the authority's key. It makes a
 TLS handshake with MySQL through a forwarded port, and does not log in. What you have no right to see is UNKNOWN. Exit code 3 if a
-check is FAIL.
-
-` + cli.ExitCodes
+check is FAIL.`
 
 	CertificatesExamples = `  # When does each expire, and what renews it?
   kubectl mfg certificates orders

@@ -2,8 +2,6 @@
 
 package logs
 
-import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
-
 // The command's help, and its usage.
 const (
 	Help = `Show the logs of all pods of a group as one stream, sorted by time: MySQL, sidecar, archiver, cache and backups.
@@ -11,9 +9,7 @@ Each line has its time (UTC, when the node received it), site and container, lev
 pods and to read their logs.
 
 The level comes from the key "level" of mfg's own logs, or from mysqld's error log. A line without a level, such as one of a
-stack trace, has that of the line before it. -f also follows the pods that replace others. Control characters are shown as \x1b.
-
-` + cli.ExitCodes
+stack trace, has that of the line before it. -f also follows the pods that replace others. Control characters are shown as \x1b.`
 
 	Examples = `  # What went wrong in the last hour?
   kubectl mfg logs orders --level warning

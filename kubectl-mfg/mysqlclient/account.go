@@ -114,13 +114,19 @@ func credentials(secret *corev1.Secret, account string) (login, error) {
 	strange := func(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
 	switch {
 	case password == "":
-		return login{}, fmt.Errorf("the Secret %s has no password under the key %q", secret.Name, keyPassword)
+		return login{}, fmt.Errorf("the Secret %[1]s has no password under the key %[2]q\n  see which keys it has: kubectl describe secret %[1]s -n %[3]s", secret.Name, keyPassword, secret.Namespace)
 	case strange(password):
 		return login{}, fmt.Errorf("the password in the Secret %s holds a line break or another control character\n  write it without one: printf %%s instead of echo", secret.Name)
 	case strange(user), len([]rune(user)) > maxUser:
-		return login{}, fmt.Errorf("the username in the Secret %s cannot be one of MySQL: at most %d characters, and no control characters", secret.Name, maxUser)
+		return login{}, fmt.Errorf("the username in the Secret %s cannot be one of MySQL: at most %d characters, and no control characters\n  %s", secret.Name, maxUser,
+			write(secret, keyUsername, "USER"))
 	case strange(database), strings.HasPrefix(database, "-"):
-		return login{}, fmt.Errorf("the database in the Secret %s cannot be one of MySQL", secret.Name)
+		return login{}, fmt.Errorf("the database in the Secret %s cannot be one of MySQL: it begins with - or has control characters\n  %s", secret.Name, write(secret, keyDatabase, "DATABASE"))
 	}
 	return login{user, password, database}, nil
+}
+
+// write is the command that puts another value under a key of a Secret. It is for what is no secret: a command line is in the history of a shell.
+func write(secret *corev1.Secret, key, value string) string {
+	return fmt.Sprintf(`write another one there: kubectl patch secret %s -n %s --type=merge -p '{"stringData":{"%s":"%s"}}'`, secret.Name, secret.Namespace, key, value)
 }

@@ -2,8 +2,6 @@
 
 package mysqlclient
 
-import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
-
 // The command's help, and its usage.
 const (
 	Help = `Open a mysql client in the pod of the active site, or of SITE, over its socket. You need the right to exec into pods. The
@@ -18,9 +16,7 @@ for it: it is in no command line, no environment on a terminal, and no log. The 
 
 With --user the client asks you for the password.
 
-MySQL refuses writes on a site that is not active: such a site is read-only, also for root.
-
-` + cli.ExitCodes
+MySQL refuses writes on a site that is not active: such a site is read-only, also for root.`
 
 	Examples = `  # A session on the active site
   kubectl mfg mysql orders

@@ -2,8 +2,6 @@
 
 package renew
 
-import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
-
 // The command's help, and its usage.
 const (
 	Help = `Renew the certificate that the operator issues for a group with spec.tls: {} now, instead of after two thirds of its lifetime.
@@ -13,9 +11,7 @@ With --authority, replace the authority too, in steps. The operator adds the new
 signs once every site trusts it and the time of --grace has passed for clients. The old one is removed once every site shows a new
 certificate. Because that takes a day, the command waits for it only with --wait.
 
-A certificate from cert-manager or another issuer is renewed by that issuer: this command refuses.
-
-` + cli.ExitCodes
+A certificate from cert-manager or another issuer is renewed by that issuer: this command refuses.`
 
 	Examples = `  # A new certificate from the same authority
   kubectl mfg certificates renew orders

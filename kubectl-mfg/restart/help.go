@@ -2,8 +2,6 @@
 
 package restart
 
-import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
-
 // The command's help, and its usage.
 const (
 	Help = `Have the operator replace the MySQL pods of a group in the safe order of its updates. First the sites that are not active, one at a
@@ -11,9 +9,7 @@ time, each back before the next. Then the operator moves the role by a planned f
 
 With SITE, replace only the pod of that site. The command refuses the active site: move its role first.
 
-The pods of the cache are not replaced.
-
-` + cli.ExitCodes
+The pods of the cache are not replaced.`
 
 	Examples = `  # All sites of a group
   kubectl mfg restart orders

@@ -2,8 +2,6 @@
 
 package restore
 
-import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
-
 // The command's help, and its usage.
 const (
 	Help = `Create a new group from a backup of another group, or of one that is lost. A restore never overwrites an existing group.
@@ -25,9 +23,7 @@ anything.
 A pod first reads the archive's storage and checks that it reaches the point, and from which backup. A point in a gap is refused, with
 the gap. A restore never contains what a failover lost: see "kubectl mfg backup lost".
 
-Exit code 5 means that the restore was refused or failed. No database has opened then.
-
-` + cli.ExitCodes
+Exit code 5 means that the restore was refused or failed. No database has opened then.`
 
 	Examples = `  # What would the new group look like?
   kubectl mfg restore orders-2 --from orders

@@ -2,8 +2,6 @@
 
 package rotate
 
-import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
-
 // The command's help, and its usage.
 const (
 	Help = `Give sites new master keys, of InnoDB and of the binary log. The operator rotates a site while it is a replica. It replaces the
@@ -19,9 +17,7 @@ under way, the operator waits, says for what, and continues once that is over.
 beginning, the same command as before continues with the sites that are left; --restart starts over with every site.
 
 Ctrl-C ends only the watching (exit code 4). With --site, the command sends nothing while it prints "waits:"; if it ends then,
-nothing is rotated (exit code 5).
-
-` + cli.ExitCodes
+nothing is rotated (exit code 5).`
 
 	Examples = `  # What would happen, in which order? Nothing is sent
   kubectl mfg rotate orders --all --dry-run=client

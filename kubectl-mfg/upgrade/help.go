@@ -2,15 +2,11 @@
 
 package upgrade
 
-import "github.com/mysql-mfg/mfg/kubectl-mfg/cli"
-
 // The commands' help, and their usage.
 const (
 	Help = `Show which groups wait for the pods of a new version of the operator, and hold them back. A new operator takes over the decisions
 about failovers at once, but replaces the pods of one group at a time. Each group must be healthy for a while before the next begins.
-What you change in a group yourself does not wait for its turn.
-
-` + cli.ExitCodes
+What you change in a group yourself does not wait for its turn.`
 	Examples = `  # Whose turn is it, and what do the others wait for?
   kubectl mfg upgrade status
 
@@ -34,9 +30,7 @@ namespaces: they share one turn.
   Pinned    a person keeps it as it is
   NotSeen   the operator that leads has not looked at it yet
 
-Exit code 3 if the upgrade stopped: it then needs a person to continue.
-
-` + cli.ExitCodes
+Exit code 3 if the upgrade stopped: it then needs a person to continue.`
 	StatusExamples = `  # All groups
   kubectl mfg upgrade status
 
@@ -49,9 +43,7 @@ Exit code 3 if the upgrade stopped: it then needs a person to continue.
 	PauseHelp = `Let no further group get the pods of a new version of the operator; the one that has the turn continues. With GROUP, keep only that
 group's pods as they are (a pin), also when its turn comes. Both last until you resume: a pin is for weeks, not for years.
 
-Failovers, fences and your own changes to a group still work. To stop the operator from acting at all, use kubectl mfg pause.
-
-` + cli.ExitCodes
+Failovers, fences and your own changes to a group still work. To stop the operator from acting at all, use kubectl mfg pause.`
 	PauseExamples = `  # All groups, for example because the first ones look wrong
   kubectl mfg upgrade pause
 
@@ -62,9 +54,7 @@ Failovers, fences and your own changes to a group still work. To stop the operat
   kubectl mfg upgrade pause --dry-run`
 
 	ResumeHelp = `Let groups have their turn again: end a pause, or continue after a group that was unhealthy with its new pods stopped the others. With
-GROUP, remove the pin of that group.
-
-` + cli.ExitCodes
+GROUP, remove the pin of that group.`
 	ResumeExamples = `  # Why did it stop?
   kubectl mfg upgrade status
 

@@ -36,7 +36,7 @@ func cacheObjects(r *Reconciler) *cacheobjects.Objects {
 // cache makes the objects of the cache store. It never stops the other phases: MySQL needs none of it.
 func (r *Reconciler) cache(ctx context.Context, s *scope.Scope) error {
 	result, err := cacheObjects(r).Converge(ctx, s.In, cacheobjects.Patience{Paused: r.pausedUntil(s), Held: func(site, has, want string) bool {
-		return s.Upgrade.Sort(s.Group, v1alpha1.UpgradeCache+site, has, want)
+		return s.Upgrade.Sort(s.Group, v1alpha1.UpgradeCache+site, scope.Templates{Has: has, Want: want})
 	}})
 	s.TellUpgrade()
 	said := ""

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -98,6 +100,44 @@ func TestKeyringsOfASiteThatLeftGoWithItsData(t *testing.T) {
 		if is("mysql-orders-c-keyring-v1") != stays || !is("mysql-orders-b-keyring-v1") || is(v1alpha1.KeyringTokenSecret(scopetest.Key.Name, "c")) {
 			t.Errorf("%s: keyring of c %t, of b %t; token of c %t", policy, is("mysql-orders-c-keyring-v1"), is("mysql-orders-b-keyring-v1"),
 				is(v1alpha1.KeyringTokenSecret(scopetest.Key.Name, "c")))
+		}
+	}
+}
+
+// One request that fails while a site is removed, whichever it is, leaves nothing behind: the next look finds the site, and ends it.
+func TestARemovalThatFailedIsEnded(t *testing.T) {
+	group := scopetest.Key.Name
+	for _, name := range []string{
+		v1alpha1.SiteName(group, "c"), v1alpha1.DataVolumeName(group, "c"), v1alpha1.KeyringSecret(group, "c", 1), v1alpha1.KeyringTokenSecret(group, "c"),
+	} {
+		w := sealedWorld(t, deletePolicy)
+		w.must(w.r.encryption.Escrow.RenewToken(w.ctx, w.group(), "c", 1))
+		failed := 0
+		w.keep = func(of string) error {
+			if of == name && failed == 0 {
+				failed++
+				return errors.New("the API server does not answer")
+			}
+			return nil
+		}
+		w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = g.Spec.Sites[:2] })
+		w.askNobody()
+		for range 4 {
+			_, _ = w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: scopetest.Key}) // one of them fails
+		}
+		if failed != 1 {
+			t.Errorf("%s was never to be deleted", name)
+		}
+		for what, obj := range map[string]client.Object{
+			v1alpha1.SiteName(group, "c"): &appsv1.Deployment{}, v1alpha1.DataVolumeName(group, "c"): &corev1.PersistentVolumeClaim{},
+			v1alpha1.KeyringSecret(group, "c", 1): &corev1.Secret{}, v1alpha1.KeyringTokenSecret(group, "c"): &corev1.Secret{},
+		} {
+			if err := w.c.Get(w.ctx, client.ObjectKey{Namespace: scopetest.Key.Namespace, Name: what}, obj); !apierrors.IsNotFound(err) {
+				t.Errorf("%s could not be deleted once: %s is left (%v)", name, what, err)
+			}
+		}
+		if n := w.said.Count(v1alpha1.ReasonSiteRemoved); n != 1 {
+			t.Errorf("%s could not be deleted once: told %d times", name, n)
 		}
 	}
 }

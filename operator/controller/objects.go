@@ -136,14 +136,16 @@ func (r *Reconciler) removeSite(ctx context.Context, s *scope.Scope, site string
 		doomed = append(doomed, render.DataVolume(s.In, gone))
 		kept = "its volume was deleted"
 	}
-	// The Deployment goes last: the operator finds the site by it.
-	doomed = append(doomed, s.Deployments[site])
 	for _, obj := range doomed {
 		if err := r.apply.Remove(ctx, s.Group, obj); err != nil {
 			return err
 		}
 	}
 	if err := r.encryption.RemoveKeyrings(ctx, s, site); err != nil {
+		return err
+	}
+	// The Deployment goes last: the operator finds the site by it, and tries again what failed.
+	if err := r.apply.Remove(ctx, s.Group, s.Deployments[site]); err != nil {
 		return err
 	}
 	metrics.ForgetSite(s.Key.Namespace, s.Key.Name, site)

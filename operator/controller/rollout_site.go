@@ -51,7 +51,8 @@ func (r *Reconciler) rolloutSite(s *scope.Scope, spec v1alpha1.Site, want *appsv
 	// While nothing is known of the sites, as after a restart, a site that is not ready may still serve.
 	site.Broken = s.Known && !s.Facts.Sites[name].MysqlUp && s.Now.Sub(scope.UnavailableSince(current, s.Now)) >= scope.BrokenAfter
 	// A site that does not come up, or has no data, loses nothing by a new pod, and may need exactly this one.
-	if s.Upgrade.Sort(s.Group, name, scope.SpecHash(current), scope.SpecHash(want)) && !site.Broken && !site.Uncloned {
+	templates := scope.Templates{Has: scope.SpecHash(current), Want: scope.SpecHash(want), Ordered: scope.Ordered(s, name, want)}
+	if s.Upgrade.Sort(s.Group, name, templates) && !site.Broken && !site.Uncloned {
 		site.UpToDate = true
 	}
 	site.Late = r.late(s, site)

@@ -3,6 +3,7 @@
 package controller
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,6 +130,56 @@ func TestAChangeWithoutAnOperator(t *testing.T) {
 	w.reconcileOften()
 	if sites := replaced(before, w.deployments()); len(sites) != 1 || sites[0] != "c" {
 		t.Fatalf("%v replaced", sites)
+	}
+}
+
+// pinned has a person pin the group, and set another annotation. Neither is part of its generation.
+func (w *world) pinned(key, value string) {
+	w.t.Helper()
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) {
+		g.Annotations = map[string]string{v1alpha1.AnnotationUpgradePin: "until January", key: value}
+		g.Generation--
+	})
+}
+
+// An order that comes while no operator runs is no change of the version that comes: it is done although the group is pinned. Nothing else is.
+func TestAnOrderWithoutAnOperator(t *testing.T) {
+	for name, tt := range map[string]struct {
+		key, value string
+		want       []string
+	}{
+		"a restart of one site": {v1alpha1.RestartedAtSite("b"), "2026-11-26T10:00:00Z", []string{"b"}},
+		"a restart of all":      {v1alpha1.AnnotationRestartedAt, "2026-11-26T10:00:00Z", []string{"c"}}, // the first one
+		"a time that is none":   {v1alpha1.AnnotationRestartedAt, "soon", nil},
+		"another annotation":    {v1alpha1.AnnotationPauseUntil, "2026-01-01T00:00:00Z", nil},
+	} {
+		w, _ := pacedWorld(t)
+		before := w.deployments()
+		w.pinned(tt.key, tt.value)
+		w.newOperator()
+		w.reconcileOften()
+		if sites := replaced(before, w.deployments()); !slices.Equal(sites, tt.want) {
+			t.Errorf("%s: %v replaced, want %v", name, sites, tt.want)
+		}
+	}
+}
+
+// Nor is it one that a site is unsealed, if the operator before decided it and did not come to its pod.
+func TestAnUnsealingThatTheOperatorBeforeDecided(t *testing.T) {
+	w := sealedWorld(t)
+	w.r.Turns, w.r.Revision = &oneTurn{}, "r1"
+	w.reconcileOften()
+	before := w.deployments()
+	w.order(v1alpha1.AnnotationRotateKeyring, "c")
+	w.reconcile()
+	if sites := replaced(before, w.deployments()); len(sites) > 0 || w.keyring("c").Phase == v1alpha1.KeyringSealed {
+		t.Fatalf("%v replaced by the operator before, c is %+v", sites, w.keyring("c"))
+	}
+	w.pinned(v1alpha1.AnnotationRotateKeyring, "c")
+	w.newOperator()
+	w.reconcileOften()
+	if sites := replaced(before, w.deployments()); !slices.Equal(sites, []string{"c"}) {
+		t.Errorf("%v replaced, c is %+v", sites, w.keyring("c"))
 	}
 }
 

@@ -60,8 +60,8 @@ type world struct {
 	said  *scopetest.Events
 	// fail makes every write of a kind fail.
 	fail map[string]error
-	// reject makes the apply of an object of a name fail.
-	reject func(name string) error
+	// reject makes the apply of an object of a name fail, keep its deletion.
+	reject, keep func(name string) error
 	// drops has the API server know nothing of campaigns.
 	drops bool
 	// applies counts writes.
@@ -108,6 +108,14 @@ func worldOf(t *testing.T, builder *fake.ClientBuilder, group *v1alpha1.MysqlFai
 					}
 				}
 				return c.Apply(ctx, o, opts...)
+			},
+			Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
+				if w.keep != nil {
+					if err := w.keep(o.GetName()); err != nil {
+						return err
+					}
+				}
+				return c.Delete(ctx, o, opts...)
 			},
 			Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
 				if err := count(o); err != nil {

@@ -57,14 +57,7 @@ func (x explained) asked() promotion.Takeover { return promotion.Ask(x.s, x.m, x
 
 func (x explained) rules() []wire.ExplainedRule {
 	if _, behind := failover.BehindTheSites(x.s); behind || x.s.Status.Epoch == 0 {
-		first := promotion.Against(promotion.RuleActiveKnown, x.d.Message, x.d.Reason, remedy.Advice("bring MySQL of every primary-candidate up"))
-		if x.d.Reason == v1alpha1.ReasonKeyringNotEscrowed {
-			first.Remedies = []facts.Remedy{remedy.NotEscrowed}
-		}
-		if x.d.Reason == v1alpha1.ReasonKeptFenced {
-			first.Remedies = x.endFences()
-		}
-		return []wire.ExplainedRule{first}
+		return []wire.ExplainedRule{promotion.Against(promotion.RuleActiveKnown, x.d.Message, x.d.Reason, x.firstRemedies()...)}
 	}
 	known := wire.ExplainedRule{Name: promotion.RuleActiveKnown, Verdict: wire.RuleFor,
 		Input: fmt.Sprintf("%s under epoch %d", x.s.Status.ActiveSite, x.s.Status.Epoch)}
@@ -80,6 +73,30 @@ func (x explained) rules() []wire.ExplainedRule {
 		}
 	}
 	return append(rules, x.gateForecast())
+}
+
+// firstRemedies are what a person can do while there is no active site, or status does not know it.
+func (x explained) firstRemedies() []facts.Remedy {
+	switch x.d.Reason {
+	case v1alpha1.ReasonFirstSite, v1alpha1.ReasonStatusBehind:
+		return []facts.Remedy{remedy.Advice("none needed: the operator continues")}
+	case v1alpha1.ReasonRestoring:
+		return []facts.Remedy{remedy.New("see how far the backup is", x.s.Group.Command("status", "", "-w"))}
+	case v1alpha1.ReasonKeyringNotEscrowed:
+		return []facts.Remedy{remedy.NotEscrowed}
+	case v1alpha1.ReasonKeptFenced:
+		return x.endFences()
+	}
+	var all []facts.Remedy
+	for _, site := range x.s.Sites {
+		if site.Role == v1alpha1.PrimaryCandidate && !site.Removed && !(site.Sidecar.Answered && site.MySQL.Direct) {
+			all = append(all, remedy.TheSite(x.s.Group, site.Name)...)
+		}
+	}
+	if len(all) == 0 { // the decision says what is missing, and the way out
+		all = []facts.Remedy{remedy.New("see the sites", x.s.Group.Command("status", "", ""))}
+	}
+	return all
 }
 
 // ordered is a person's order to accept loss, if there is one.
@@ -148,7 +165,8 @@ func (x explained) returned() wire.ExplainedRule {
 		r.Remedies = []facts.Remedy{remedy.Advice("none needed: it is opened again, as was ordered")}
 	}
 	if x.d.Blocked() && x.d.Reason == v1alpha1.ReasonActiveSiteCannotOpen {
-		r = promotion.Against(r.Name, r.Input, x.d.Reason, remedy.Advice("find out from its log why it does not open; what keeps others from its place is below"))
+		r = promotion.Against(r.Name, r.Input, x.d.Reason, remedy.New("see in the log of its sidecar why it does not open", remedy.SidecarLog(x.s.Group, x.active.Name)),
+			remedy.Advice("what keeps others from its place is below"))
 	}
 	if x.active.KeptFenced { // it is not opened, so it is no reason against a failover
 		r.Input, r.Remedies = x.active.Name+" "+promotion.IsKeptFenced(x.s, x.m, x.active), remedy.FenceOff(x.s.Group, x.active.Name)

@@ -70,7 +70,7 @@ func TestWhatIsExplainedOfASiteThatReturned(t *testing.T) {
 	}{
 		"it is opened":                         {failover.VerdictReopen, v1alpha1.ReasonReturnedWhole, "", "loses nothing"},
 		"it is opened by order":                {failover.VerdictReopen, v1alpha1.ReasonForced, "", "as was ordered"},
-		"it does not open":                     {failover.VerdictBlocked, v1alpha1.ReasonActiveSiteCannotOpen, "", "its log"},
+		"it does not open":                     {failover.VerdictBlocked, v1alpha1.ReasonActiveSiteCannotOpen, "", "why it does not open: kubectl logs -c sidecar "},
 		"it does not open, another takes over": {failover.VerdictFailover, v1alpha1.ReasonActiveSiteCannotOpen, "", ""},
 		"it is behind":                         {failover.VerdictBlocked, v1alpha1.ReasonModeManual, "", ""},
 		"its keyring is not in escrow":         {failover.VerdictWait, v1alpha1.ReasonKeyringNotEscrowed, "behind", "wait: its sidecar"},
@@ -82,6 +82,30 @@ func TestWhatIsExplainedOfASiteThatReturned(t *testing.T) {
 		r := explained{s: factstest.World(facts.Durable{Epoch: 4, ActiveSite: "a"}, a), active: a, d: failover.Decision{Verdict: tc.verdict, Reason: tc.reason}}.returned()
 		if (r.Verdict == wire.RuleAgainst) != (tc.remedy != "") || !strings.Contains(wire.InWords(r.Remedies), tc.remedy) || tc.remedy != "" && r.Reason != string(tc.reason) {
 			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
+// TestWhatToDoWithoutAnActiveSite: what is against it comes with a next step, and what needs nobody says so.
+func TestWhatToDoWithoutAnActiveSite(t *testing.T) {
+	silent := facts.Site{Name: "b", Role: v1alpha1.PrimaryCandidate}
+	for name, tc := range map[string]struct {
+		reason facts.Reason
+		b      facts.Site
+		want   string
+	}{
+		"the first site is chosen":     {v1alpha1.ReasonFirstSite, factstest.Seen("b", "A:1-9", 0), "none needed"},
+		"one is open":                  {v1alpha1.ReasonStatusBehind, silent, "none needed"},
+		"a backup is loaded":           {v1alpha1.ReasonRestoring, silent, "kubectl mfg status orders -n shop -w"},
+		"its keyring is not in escrow": {v1alpha1.ReasonKeyringNotEscrowed, silent, "wait: its sidecar"},
+		"a candidate is silent":        {v1alpha1.ReasonWaitingForSites, silent, "see what is wrong with b: kubectl describe pods -n shop -l mysql-mfg.io/failover-group=orders,mysql-mfg.io/site=b"},
+		"all answer, a person chooses": {v1alpha1.ReasonMissingTransactions, factstest.Seen("b", "A:1-9", 0), "see the sites: kubectl mfg status orders -n shop"},
+	} {
+		s := factstest.World(facts.Durable{}, factstest.Seen("a", "A:1-9", 0), tc.b)
+		s.Group = facts.Group{Namespace: "shop", Name: "orders"}
+		rules := explained{s: s, d: failover.Decision{Reason: tc.reason}}.rules()
+		if got := wire.InWords(rules[0].Remedies); len(rules) != 1 || !strings.Contains(got, tc.want) || rules[0].Verdict != wire.RuleAgainst {
+			t.Errorf("%s: %+v", name, rules)
 		}
 	}
 }

@@ -69,7 +69,7 @@ type Rule struct {
 // Permissions are the rules that may forbid an emergency failover that is due, in the order in which a person would want to know.
 var Permissions = []Rule{
 	{RuleMode, Takeover.mode, func(t Takeover, _ Answer) []facts.Remedy {
-		return t.OrOrder("or order the failover", remedy.Advice("set spec.failover.mode to Auto"))
+		return t.OrOrder("or order the failover", remedy.New("let the operator fail over", remedy.LetFailOver(t.s.Group)))
 	}},
 	{RulePause, Takeover.pause, func(t Takeover, _ Answer) []facts.Remedy {
 		return []facts.Remedy{{Command: t.s.Group.Command("resume", "", "")}}
@@ -79,7 +79,7 @@ var Permissions = []Rule{
 		return t.OrOrder("or order the failover", remedy.Advice("wait"))
 	}},
 	{RuleLossBudget, Takeover.budget, func(t Takeover, _ Answer) []facts.Remedy {
-		return t.OrOrder("or accept the loss", remedy.Advice("wait until it has caught up"))
+		return t.OrOrder("or accept the loss", remedy.New("wait until it has caught up, and watch it", t.s.Group.Command("status", "", "-w")))
 	}},
 }
 

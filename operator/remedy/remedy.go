@@ -29,8 +29,13 @@ func Advice(format string, args ...any) facts.Remedy {
 }
 
 // LetAct is the command that ends mode Observe.
-func LetAct(g facts.Group) string {
-	return fmt.Sprintf(`kubectl patch mfg %s -n %s --type merge -p '{"spec":{"failover":{"mode":"Manual"}}}'`, cmp.Or(g.Name, "GROUP"), cmp.Or(g.Namespace, "NAMESPACE"))
+func LetAct(g facts.Group) string { return setMode(g, v1alpha1.FailoverManual) }
+
+// LetFailOver is the command by which the group fails over without a person.
+func LetFailOver(g facts.Group) string { return setMode(g, v1alpha1.FailoverAuto) }
+
+func setMode(g facts.Group, mode v1alpha1.FailoverMode) string {
+	return fmt.Sprintf(`kubectl patch mfg %s -n %s --type merge -p '{"spec":{"failover":{"mode":"%s"}}}'`, cmp.Or(g.Name, "GROUP"), cmp.Or(g.Namespace, "NAMESPACE"), mode)
 }
 
 // MoveTo is the command for a planned failover.

@@ -52,8 +52,14 @@ func (u Upgrade) Held(site, want string) bool {
 	return u.Revision != "" && !u.Turn && known && u.known == u.Revision && !kept.Asked && kept.Template == want
 }
 
+// Templates are those of a site's pod: the hash of the one in place, and of the wanted one. See Ordered.
+type Templates struct {
+	Has, Want string
+	Ordered   bool
+}
+
 // Sort compares the template of a site, keeps what it compared with, and says whether the site waits only for the group's turn.
-func (u Upgrade) Sort(group *v1alpha1.MysqlFailoverGroup, site, has, want string) bool {
+func (u Upgrade) Sort(group *v1alpha1.MysqlFailoverGroup, site string, of Templates) bool {
 	if u.Revision == "" {
 		return false
 	}
@@ -63,7 +69,7 @@ func (u Upgrade) Sort(group *v1alpha1.MysqlFailoverGroup, site, has, want string
 		revision = ""
 	}
 	keep, behind := upgrade.Sort(upgrade.Known{Revision: revision, Template: old.Template, Asked: old.Asked},
-		upgrade.Look{Revision: u.Revision, Has: has, Wants: want, Changed: u.seen != group.Generation})
+		upgrade.Look{Revision: u.Revision, Has: of.Has, Wants: of.Want, Changed: u.seen != group.Generation, Ordered: of.Ordered})
 	u.after[site] = v1alpha1.UpgradeSite{Name: site, Template: keep.Template, Asked: keep.Asked, Behind: behind}
 	return behind && !u.Turn
 }

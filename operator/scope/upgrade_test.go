@@ -5,6 +5,10 @@ package scope_test
 import (
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/scope"
@@ -46,12 +50,12 @@ func TestUpgradeIsKeptBetweenLooks(t *testing.T) {
 	if !first.Same(group) {
 		t.Error("a look that saw no pods writes something")
 	}
-	if first.Sort(group, "c", "t1", "t2") {
+	if first.Sort(group, "c", scope.Templates{Has: "t1", Want: "t2"}) {
 		t.Error("a change of the specification that nobody acted on waits for a turn")
 	}
 	group.Status.ObservedGeneration = group.Generation
 	first = scope.NewUpgrade(group, "r2", false)
-	if !first.Sort(group, "c", "t1", "t2") || first.Sort(group, "b", "t2", "t2") || first.Same(group) {
+	if !first.Sort(group, "c", scope.Templates{Has: "t1", Want: "t2"}) || first.Sort(group, "b", scope.Templates{Has: "t2", Want: "t2"}) || first.Same(group) {
 		t.Fatalf("%+v", first.Status(group))
 	}
 	applied := applyv1alpha1.MysqlFailoverGroupStatus()
@@ -61,11 +65,11 @@ func TestUpgradeIsKeptBetweenLooks(t *testing.T) {
 	}
 	group.Status.Upgrade = first.Status(group)
 	next := scope.NewUpgrade(group, "r2", false)
-	if !next.Held("c", "t2") || !next.Sort(group, "c", "t1", "t2") || next.Sort(group, "b", "t2", "t2") || !next.Same(group) {
+	if !next.Held("c", "t2") || !next.Sort(group, "c", scope.Templates{Has: "t1", Want: "t2"}) || next.Sort(group, "b", scope.Templates{Has: "t2", Want: "t2"}) || !next.Same(group) {
 		t.Errorf("%+v", next.Status(group))
 	}
 	// In its turn nothing is held.
-	if turn := scope.NewUpgrade(group, "r2", true); turn.Sort(group, "c", "t1", "t2") || turn.Held("c", "t2") {
+	if turn := scope.NewUpgrade(group, "r2", true); turn.Sort(group, "c", scope.Templates{Has: "t1", Want: "t2"}) || turn.Held("c", "t2") {
 		t.Error("held in its turn")
 	}
 }
@@ -79,7 +83,7 @@ func TestAChangeThatNoLookComparedWithIsAskedFor(t *testing.T) {
 		held     bool
 	}{"an older one": {group.Generation - 1, false}, "this one": {group.Generation, true}, "written by a version that did not note it": {0, true}} {
 		group.Status.Upgrade = &v1alpha1.UpgradeStatus{Revision: "r1", Generation: tt.compared, Sites: []v1alpha1.UpgradeSite{{Name: "c", Template: "t1"}}}
-		if u := scope.NewUpgrade(group, "r2", false); u.Sort(group, "c", "t1", "t2") != tt.held || u.Status(group).Generation != group.Generation {
+		if u := scope.NewUpgrade(group, "r2", false); u.Sort(group, "c", scope.Templates{Has: "t1", Want: "t2"}) != tt.held || u.Status(group).Generation != group.Generation {
 			t.Errorf("%s: %+v", name, u.Status(group))
 		}
 	}
@@ -90,11 +94,11 @@ func TestALookAtTheCacheAloneNotesNothing(t *testing.T) {
 	group := scopetest.Group(scopetest.Running)
 	group.Status.Upgrade = &v1alpha1.UpgradeStatus{Revision: "r1", Sites: []v1alpha1.UpgradeSite{{Name: "c", Template: "t1", Asked: true}}}
 	u := scope.NewUpgrade(group, "r2", false)
-	u.Sort(group, v1alpha1.UpgradeCache+"c", "t1", "t2")
+	u.Sort(group, v1alpha1.UpgradeCache+"c", scope.Templates{Has: "t1", Want: "t2"})
 	if got := u.Status(group); got != group.Status.Upgrade {
 		t.Errorf("%+v", got)
 	}
-	u.Sort(group, "c", "t1", "t2")
+	u.Sort(group, "c", scope.Templates{Has: "t1", Want: "t2"})
 	if got := u.Status(group); len(got.Sites) != 2 || got.Revision != "r2" {
 		t.Errorf("%+v", got)
 	}
@@ -126,7 +130,7 @@ func TestWhatIsToldOfAnUpgrade(t *testing.T) {
 		if tt.done {
 			has = "t2"
 		}
-		s.Upgrade.Sort(group, "c", has, "t2")
+		s.Upgrade.Sort(group, "c", scope.Templates{Has: has, Want: "t2"})
 		s.TellUpgrade()
 		var got v1alpha1.Reason
 		for _, c := range s.Conditions {
@@ -136,6 +140,45 @@ func TestWhatIsToldOfAnUpgrade(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("%s: reason %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// Only what no version of the operator changes by itself tells an order.
+func TestOrdered(t *testing.T) {
+	type notes = map[string]string
+	at := func(value string) notes { return notes{v1alpha1.AnnotationRestartedAt: value} }
+	for name, tt := range map[string]struct {
+		has, want           notes // of the Deployments
+		round, pod, ordered string
+		noPod, none         bool
+		is                  bool
+	}{
+		"nothing":                         {},
+		"another template":                {has: notes{v1alpha1.AnnotationSpecHash: "t1"}, want: notes{v1alpha1.AnnotationSpecHash: "t2"}, pod: "t1"},
+		"a restart":                       {want: at("2026-11-26T10:00:00Z"), is: true},
+		"another restart":                 {has: at("2026-11-26T10:00:00Z"), want: at("2026-11-26T11:00:00Z"), is: true},
+		"a restart without a pod":         {want: at("2026-11-26T10:00:00Z"), noPod: true, is: true},
+		"a restart that is done":          {has: at("2026-11-26T10:00:00Z"), want: at("2026-11-26T10:00:00Z")},
+		"it is to be unsealed":            {ordered: "2", is: true},
+		"it is to be unsealed once more":  {round: "2", ordered: "3", is: true},
+		"it is to be sealed":              {round: "2", is: true},
+		"it is unsealed already":          {round: "2", ordered: "2"},
+		"its pod is of another template":  {has: notes{v1alpha1.AnnotationSpecHash: "t1"}, ordered: "2", pod: "t0"},
+		"it has no pod that could tell":   {ordered: "2", noPod: true},
+		"it has no Deployment to compare": {want: at("2026-11-26T10:00:00Z"), ordered: "2", none: true},
+	} {
+		s := &scope.Scope{Deployments: map[string]*appsv1.Deployment{}, Pods: map[string]*corev1.Pod{}}
+		if !tt.none {
+			s.Deployments["c"] = &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Annotations: tt.has}}
+		}
+		if !tt.noPod {
+			s.Pods["c"] = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: notes{v1alpha1.AnnotationSpecHash: tt.pod, v1alpha1.AnnotationKeyringRound: tt.round}}}
+		}
+		want := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Annotations: tt.want}}
+		want.Spec.Template.Annotations = notes{v1alpha1.AnnotationKeyringRound: tt.ordered}
+		if got := scope.Ordered(s, "c", want); got != tt.is {
+			t.Errorf("%s: ordered %t", name, got)
 		}
 	}
 }

@@ -208,17 +208,20 @@ func TestSort(t *testing.T) {
 		look          Look
 		behind, asked bool
 	}{
-		{"up to date", Known{"r1", "t1", true}, Look{"r2", "t1", "t1", true}, false, false},
-		{"a new version", Known{"r1", "t1", false}, Look{"r2", "t1", "t2", false}, true, false},
-		{"the first version that paces", Known{}, Look{"r2", "t1", "t2", false}, true, false},
-		{"with it a change of the specification", Known{"r1", "t1", false}, Look{"r2", "t1", "t2", true}, false, true},
-		{"a change that the version before was at", Known{"r1", "t1", true}, Look{"r2", "t1", "t2", false}, false, true},
-		{"still the same version", Known{"r2", "t2", false}, Look{"r2", "t1", "t2", false}, true, false},
-		{"a change of the specification that is none of the pod", Known{"r2", "t2", false}, Look{"r2", "t1", "t2", true}, true, false},
-		{"a change while it is behind", Known{"r2", "t2", false}, Look{"r2", "t1", "t3", true}, false, true},
-		{"a change of the group's own", Known{"r2", "t2", false}, Look{"r2", "t1", "t3", false}, false, true},
-		{"what was asked for at the first look, in the next", Known{"r2", "t2", true}, Look{"r2", "t1", "t2", false}, false, true},
-		{"which stays one", Known{"r2", "t2", true}, Look{"r2", "t1", "t3", false}, false, true},
+		{"up to date", Known{"r1", "t1", true}, Look{"r2", "t1", "t1", true, false}, false, false},
+		{"a new version", Known{"r1", "t1", false}, Look{"r2", "t1", "t2", false, false}, true, false},
+		{"the first version that paces", Known{}, Look{"r2", "t1", "t2", false, false}, true, false},
+		{"with it a change of the specification", Known{"r1", "t1", false}, Look{"r2", "t1", "t2", true, false}, false, true},
+		{"a change that the version before was at", Known{"r1", "t1", true}, Look{"r2", "t1", "t2", false, false}, false, true},
+		{"still the same version", Known{"r2", "t2", false}, Look{"r2", "t1", "t2", false, false}, true, false},
+		{"a change of the specification that is none of the pod", Known{"r2", "t2", false}, Look{"r2", "t1", "t2", true, false}, true, false},
+		{"a change while it is behind", Known{"r2", "t2", false}, Look{"r2", "t1", "t3", true, false}, false, true},
+		{"a change of the group's own", Known{"r2", "t2", false}, Look{"r2", "t1", "t3", false, false}, false, true},
+		{"what was asked for at the first look, in the next", Known{"r2", "t2", true}, Look{"r2", "t1", "t2", false, false}, false, true},
+		{"an order that came while no operator ran", Known{"r1", "t1", false}, Look{"r2", "t1", "t2", false, true}, false, true},
+		{"an order that a former look took for the version", Known{"r2", "t2", false}, Look{"r2", "t1", "t2", false, true}, false, true},
+		{"an order that is done", Known{"r1", "t1", false}, Look{"r2", "t2", "t2", false, true}, false, false},
+		{"which stays one", Known{"r2", "t2", true}, Look{"r2", "t1", "t3", false, false}, false, true},
 	} {
 		keep, behind := Sort(tc.known, tc.look)
 		if behind != tc.behind || keep.Asked != tc.asked || keep.Revision != tc.look.Revision {
@@ -226,8 +229,8 @@ func TestSort(t *testing.T) {
 		}
 	}
 	// What was asked for stays so in later looks, until the pod is replaced.
-	keep, _ := Sort(Known{"r2", "t2", false}, Look{"r2", "t1", "t3", true})
-	if again, behind := Sort(keep, Look{"r2", "t1", "t3", false}); behind || !again.Asked || keep.Template != "t2" {
+	keep, _ := Sort(Known{"r2", "t2", false}, Look{"r2", "t1", "t3", true, false})
+	if again, behind := Sort(keep, Look{"r2", "t1", "t3", false, false}); behind || !again.Asked || keep.Template != "t2" {
 		t.Errorf("forgotten: %+v", again)
 	}
 }

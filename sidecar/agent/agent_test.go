@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -50,6 +52,21 @@ func TestItFencesBeforeItAsksI3(t *testing.T) {
 			t.Errorf("got %+v", last)
 		}
 	})
+}
+
+// Whoever reads the log learns what is seen, and what the sidecar does about it: of each target, and of each state of MySQL, once.
+func TestTheLogSaysWhatTheSidecarDoes(t *testing.T) {
+	var said bytes.Buffer
+	story(t, func(t *testing.T, w *world) {
+		w.said = &said
+		w.boot()
+		w.after(10 * time.Second)
+	})
+	for _, want := range []string{`msg="no usable answer, asking again" target=operator result=`, `msg="MySQL is in another state, checking its fence" mysql=read-only`} {
+		if n := strings.Count(said.String(), want); n != 1 {
+			t.Errorf("%q is said %d times in:\n%s", want, n, said.String())
+		}
+	}
 }
 
 func TestItStaysClosedWithoutTheOperatorI3(t *testing.T) {

@@ -53,7 +53,7 @@ func (a *Agent) look(ctx context.Context) bool {
 		if err = errors.Join(err, lookErr); err != nil {
 			log = log.With("error", err)
 		}
-		log.Info("MySQL looks different")
+		log.Info("MySQL is in another state, checking its fence")
 	}
 	return taken
 }

@@ -139,7 +139,7 @@ func (a *Agent) tell(target, result string, err error) {
 		a.Log.Info("target answers", "target", target)
 		return
 	}
-	a.Log.Warn("target does not help", "target", target, "result", result, "error", err)
+	a.Log.Warn("no usable answer, asking again", "target", target, "result", result, "error", err)
 }
 
 func resultOf(err error) string {

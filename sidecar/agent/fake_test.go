@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -47,6 +48,8 @@ type world struct {
 	t     *testing.T
 	agent *Agent
 	end   func()
+	// said takes the log instead of the test's output, if a test wants it.
+	said io.Writer
 
 	mu sync.Mutex
 	// events is what happened, in order.
@@ -176,7 +179,7 @@ func (w *world) boot() {
 		MySQL: w, Changer: w, Network: w, Processes: w, Volume: w, Verify: verify, Watchdog: &w.dog, Keyring: w.keyring,
 		Anchor: func() string { return wire.EncodeKey(public(authority)) }, Certificate: shownUntil(7), Prepared: w.preparedXA,
 		Clock: func() fence.Instant { return fence.Instant{Mono: time.Since(began), Wall: time.Now()} },
-		Log:   slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Log:   w.log(),
 	})
 	if err != nil {
 		w.t.Fatal(err)
@@ -187,6 +190,14 @@ func (w *world) boot() {
 		a.Stop()
 	}
 	a.Start(ctx)
+}
+
+// log tells warnings to who runs the tests, or everything to a test that wants to know.
+func (w *world) log() *slog.Logger {
+	if w.said != nil {
+		return slog.New(slog.NewTextHandler(w.said, nil))
+	}
+	return slog.New(slog.NewTextHandler(w.t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
 // bootOpen boots a site that is named under epoch 5, and waits until it is open.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gauge knows the figures of a site that its status does not have: how many commits a second, how full its disk is, how many
-// connections it has, and when a replica has caught up. It is pure. A figure that could not be read is unknown, never 0.
+// Package gauge knows the figures of a site that its status does not have: how many commits a second, how many connections it has, and when
+// a replica has caught up. It is pure. A figure that could not be read is unknown, never 0.
 package gauge
 
 import (
@@ -19,20 +19,19 @@ import (
 // MaxBytes bounds how much of an answer is read: a sidecar has some hundred series in some 30 kB, and a larger answer is not a sidecar's.
 const MaxBytes = 1 << 20
 
-// Reading is what a sidecar says of its mysqld and its volume. Figures are NaN if it does not say.
+// Reading is what a sidecar says of its mysqld. Figures are NaN if it does not say.
 type Reading struct {
 	Site string
 	// Error is why nothing could be read; the figures are unknown then.
 	Error string
 
 	Connections, MaxConnections, Running float64
-	DiskBytes, DiskFreeBytes             float64
 }
 
 // Unread returns a reading that has only the reason why there is none.
 func Unread(site, why string) Reading {
 	nan := math.NaN()
-	return Reading{Site: site, Error: why, Connections: nan, MaxConnections: nan, Running: nan, DiskBytes: nan, DiskFreeBytes: nan}
+	return Reading{Site: site, Error: why, Connections: nan, MaxConnections: nan, Running: nan}
 }
 
 // Parse reads the answer of a sidecar's /metrics, and no more of it than MaxBytes. A value that is no number, not finite or below 0 is unknown.
@@ -40,7 +39,6 @@ func Parse(site string, body io.Reader) Reading {
 	r := Unread(site, "")
 	into := map[string]*float64{
 		"sidecar_mysql_connections": &r.Connections, "sidecar_mysql_max_connections": &r.MaxConnections, "sidecar_mysql_threads_running": &r.Running,
-		"sidecar_volume_size_bytes": &r.DiskBytes, "sidecar_volume_available_bytes": &r.DiskFreeBytes,
 	}
 	lines, found := bufio.NewScanner(io.LimitReader(body, MaxBytes)), 0
 	for lines.Scan() {
@@ -62,14 +60,6 @@ func Parse(site string, body io.Reader) Reading {
 		r.Error = "its answer has no figures of mysqld"
 	}
 	return r
-}
-
-// DiskShare returns how much of the volume is used, from 0 to 1; NaN if unknown.
-func (r Reading) DiskShare() float64 {
-	if !(r.DiskBytes > 0) || !(r.DiskFreeBytes <= r.DiskBytes) {
-		return math.NaN()
-	}
-	return 1 - r.DiskFreeBytes/r.DiskBytes
 }
 
 // window is the time over which commits are counted: two and a half polls of the operator give a steady number.

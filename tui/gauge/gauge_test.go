@@ -17,32 +17,22 @@ sidecar_mysql_connections 42
 sidecar_mysql_max_connections 151
 sidecar_mysql_threads_running 3
 sidecar_volume_size_bytes 1.073741824e+11
-sidecar_volume_available_bytes 4.294967296e+10
 sidecar_mysql_statements_total{statement="commit"} 7
 `
 
 // TestParse: what a sidecar says is read, and of what it does not say, or says in no number, nothing is made up.
 func TestParse(t *testing.T) {
 	r := Parse("paris", strings.NewReader(page))
-	if r.Error != "" || r.Connections != 42 || r.MaxConnections != 151 || r.Running != 3 || math.Abs(r.DiskShare()-0.6) > 1e-9 {
+	if r.Error != "" || r.Connections != 42 || r.MaxConnections != 151 || r.Running != 3 {
 		t.Errorf("%+v", r)
 	}
 	for name, body := range map[string]string{
 		"Nothing": "", "Garbage": "\x00\x1b[2J<html>", "OtherSeries": "go_goroutines 12\n", "NoNumber": "sidecar_mysql_connections many\n",
-		"Negative": "sidecar_mysql_connections -1\n", "Infinite": "sidecar_volume_size_bytes +Inf\n", "NaN": "sidecar_mysql_connections NaN\n",
+		"Negative": "sidecar_mysql_connections -1\n", "Infinite": "sidecar_mysql_connections +Inf\n", "NaN": "sidecar_mysql_connections NaN\n",
 		"LongLine": strings.Repeat("x", 1<<17),
 	} {
-		if r := Parse("paris", strings.NewReader(body)); r.Error == "" || !math.IsNaN(r.Connections) || !math.IsNaN(r.DiskShare()) {
+		if r := Parse("paris", strings.NewReader(body)); r.Error == "" || !math.IsNaN(r.Connections) {
 			t.Errorf("%s: %+v", name, r)
-		}
-	}
-	for name, body := range map[string]string{
-		"NoSize":       "sidecar_volume_available_bytes 3\n",
-		"Nothing":      "sidecar_volume_size_bytes 0\nsidecar_volume_available_bytes 0\n",
-		"MoreThanSize": "sidecar_volume_size_bytes 3\nsidecar_volume_available_bytes 9\n",
-	} {
-		if r := Parse("paris", strings.NewReader(body)); !math.IsNaN(r.DiskShare()) {
-			t.Errorf("%s: %v", name, r.DiskShare())
 		}
 	}
 }
