@@ -261,7 +261,7 @@ func TestRestoreApply(t *testing.T) {
 		// The next command of a script finds a group that it can use.
 		"Opens":      {then: steps(loaded, loaded, done), code: cli.ExitHealthy, want: "backup fresh is on paris, which opens for writes"},
 		"NeverOpen":  {then: steps(loaded), code: cli.ExitHealthy, want: "it does not accept writes yet, and the other sites are copied from it: kubectl mfg status orders-2 -n shop -w"},
-		"Progress":   {then: steps(in(v1alpha1.RestoreLoading, "table 3 of 9"), done), code: cli.ExitHealthy, want: "backup fresh is loaded into paris: table 3 of 9 37%"},
+		"Progress":   {then: steps(in(v1alpha1.RestoreLoading, "table 3 of 9"), done), code: cli.ExitHealthy, want: "table 3 of 9 37%"},
 		"LooksFor":   {then: steps(in(v1alpha1.RestorePending, ""), done), code: cli.ExitHealthy, want: "the backup is looked for and checked"},
 		"JSON":       {args: "-o json", then: steps(done), code: cli.ExitHealthy, want: `"restoreSeconds": 412`},
 		"NotWaiting": {args: "--wait=false", code: cli.ExitHealthy, want: "kubectl mfg status orders-2 -n shop -w"},

@@ -173,10 +173,10 @@ func words(g *v1alpha1.MysqlFailoverGroup, since time.Duration) (string, int32) 
 	case v1alpha1.RestoreFailed:
 		text = "failed, and is tried again"
 	case v1alpha1.RestoreLoading:
-		text, percent = "backup "+cmp.Or(r.Backup, "(unnamed)")+" is loaded into "+cli.OrDash(r.Site), -1
 		if r.Progress > 0 {
 			percent = r.Progress
 		}
+		return cmp.Or(r.Message, "backup "+cmp.Or(r.Backup, "(unnamed)")+" is being loaded into "+cli.OrDash(r.Site)), percent
 	}
 	if r.Message != "" {
 		text += ": " + r.Message

@@ -170,11 +170,11 @@ func TestHowFarARestoreIsI25(t *testing.T) {
 		progress int32
 		message  string
 	}{
-		"loading": {pod(running(time.Second), none, none), v1alpha1.RestoreLoading, 7, "the newest backup from " + place + " is loaded onto site a"},
+		"loading": {pod(running(time.Second), none, none), v1alpha1.RestoreLoading, 7, "the newest backup from " + place + " is being loaded onto site a"},
 		"loaded again, and taken before": {pod(running(time.Second), none, ended(0, "")), v1alpha1.RestoreLoading, 7,
-			"the newest backup from " + place + " is loaded onto site a"},
+			"the newest backup from " + place + " is being loaded onto site a"},
 		"loaded again, and not taken before": {pod(running(time.Second), none, ended(1, "x")), v1alpha1.RestoreLoading, 7,
-			"the newest backup from " + place + " is loaded onto site a"},
+			"the newest backup from " + place + " is being loaded onto site a"},
 		"loaded": {pod(ended(0, loaded), none, none), v1alpha1.RestoreLoading, 99, "the newest backup is on the volume of site a, which starts with it"},
 		"failed": {pod(last(14, `{"reason":"WrongIdentity","message":"no","seconds":1}`), none, none), v1alpha1.RestoreFailed, 0, "no; nothing opens, and it is tried again"},
 		"starts": {pod(waiting(""), none, none), v1alpha1.RestorePending, 0, "the pod of site a, which loads the newest backup from " + place + ", starts"},

@@ -173,7 +173,7 @@ func (d Decision) follow(l Look) Decision {
 		return d.fail(reason, message+"; nothing opens, and it is tried again")
 	case pod.Load.Running:
 		// The log of the container tells how much is done: the operator may read no logs.
-		return d.say(v1alpha1.RestoreLoading, v1alpha1.ReasonRestoreLoading, fmt.Sprintf("%s from %s is loaded onto site %s", what, st.Location, st.Site))
+		return d.say(v1alpha1.RestoreLoading, v1alpha1.ReasonRestoreLoading, fmt.Sprintf("%s from %s is being loaded onto site %s", what, st.Location, st.Site))
 	}
 	trouble := ""
 	if pod.Trouble != "" {
