@@ -61,7 +61,7 @@ func run(ctx context.Context, s settings, log *slog.Logger) error {
 	}
 	defer closeMeasures()
 	config.Measures = measures
-	config.VolumeUse = measures
+	config.Measured = measures
 	a, err := agent.New(config)
 	if err != nil {
 		return err

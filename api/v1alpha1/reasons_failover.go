@@ -98,6 +98,8 @@ const (
 	ReasonRowsMissing Reason = "RowsMissing"
 	// ReasonReplicationFiltered: a replica skips transactions of the active site, or did: a replication filter was set by hand.
 	ReasonReplicationFiltered Reason = "ReplicationFiltered"
+	// ReasonLargeChange: the role stays while a transaction that has changed very many rows is not committed: to end it would take too long.
+	ReasonLargeChange Reason = "LargeChange"
 	// ReasonKeptFenced: a person keeps the site fenced, so it is not opened and takes over from nobody.
 	ReasonKeptFenced Reason = "KeptFenced"
 	// ReasonInvariantViolated: the operator decided something that must never happen, and did nothing: a bug.

@@ -102,6 +102,9 @@ type Report struct {
 	Engines *EngineReport `json:"engines,omitempty"`
 	// Volume is how full the data volume is; nil before it was looked at, and from a sidecar of an older version.
 	Volume *VolumeUse `json:"volume,omitempty"`
+	// OpenChange is how many rows the largest open transaction had changed when mysqld was last measured, within the last minute; nil if that
+	// is not known, and from a sidecar of an older version.
+	OpenChange *int64 `json:"openChange,omitempty"`
 	// Accounts tells with which passwords the sidecar logs in; nil before it has, and from a sidecar of an older version.
 	Accounts *AccountReport `json:"accounts,omitempty"`
 

@@ -9,9 +9,11 @@ import (
 	"strings"
 )
 
-// Names under which Measures returns two values that are not status variables: the largest number of connections, and the bytes written
-// to binary logs since mysqld started. Without the instrument of performance_schema the latter is missing.
+// Names under which Measures returns values that are not status variables: the largest number of connections, the rows that the largest
+// open transaction has changed, and the bytes written to binary logs since mysqld started. Without the instrument of performance_schema the
+// last is missing.
 const (
+	MeasureOpenChange     = "mfg_open_change"
 	MeasureMaxConnections = "mfg_max_connections"
 	MeasureBinlogWritten  = "mfg_binlog_written"
 )
@@ -21,10 +23,11 @@ const (
 const measuresQuery = `SELECT VARIABLE_NAME, VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME IN (?)
  UNION ALL SELECT EVENT_NAME, COUNT_STAR FROM performance_schema.events_statements_summary_global_by_event_name WHERE EVENT_NAME IN (?)
  UNION ALL SELECT '` + MeasureMaxConnections + `', @@GLOBAL.max_connections
+ UNION ALL SELECT '` + MeasureOpenChange + `', COALESCE(MAX(trx_rows_modified), 0) FROM information_schema.INNODB_TRX
  UNION ALL SELECT '` + MeasureBinlogWritten + `', SUM_NUMBER_OF_BYTES_WRITE FROM performance_schema.file_summary_by_event_name
    WHERE EVENT_NAME = 'wait/io/file/sql/binlog'`
 
-// Measures reads status variables and counts of executed statements (statement/sql/select), by name, and the two above. A value that
+// Measures reads status variables and counts of executed statements (statement/sql/select), by name, and the three above. A value that
 // the server lacks, or that is not a number, is missing. Variables Com_* are always missing: performance_schema leaves them out.
 func (db *DB) Measures(ctx context.Context, names []string) (map[string]float64, error) {
 	ctx, cancel := db.short(ctx)

@@ -120,6 +120,11 @@ func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
 		// The target was fit when the move was asked for: one lost answer does not end the request.
 		d.Message = fmt.Sprintf("%s is active; the planned failover waits: %s", a.Name, why.Message)
 		return d
+	case why.Reason == v1alpha1.ReasonLargeChange && p.Phase == "":
+		p.Phase, p.Reason, p.Message = v1alpha1.PlannedWaiting, why.Reason, why.Message+"; nothing was changed yet"
+		d.Status.Planned, d.Persist = &p, true
+		d.Message = fmt.Sprintf("%s is active; the planned failover waits: %s", a.Name, why.Message)
+		return d
 	case why.Reason != "":
 		return d.end(p, s.Now, v1alpha1.PlannedRefused, why.Reason, "nothing was changed: %s", why.Message).advise(why.Remedies...)
 	}

@@ -87,6 +87,14 @@ func CatchUp(g facts.Group, to string) []facts.Remedy {
 	}, WaitAndAsk(g, "watch it catch up", to)...)
 }
 
+// EndOrAwaitChange is what to do about a transaction that is too large to be ended.
+func EndOrAwaitChange(g facts.Group, site string) []facts.Remedy {
+	return []facts.Remedy{
+		New("see whose it is", g.Command("mysql", site, "-e 'SELECT trx_mysql_thread_id, trx_started, trx_rows_modified, trx_query FROM information_schema.innodb_trx ORDER BY trx_rows_modified DESC LIMIT 3'")),
+		Advice("wait until it is committed, or end it with KILL; let large changes commit in parts"),
+	}
+}
+
 // NotEscrowed is what to do about a keyring that is not in escrow: its sidecar hands it over.
 var NotEscrowed = Advice("wait: its sidecar hands the keyring over; status.sites[].keyring says why if it does not")
 

@@ -116,9 +116,11 @@ type Engines interface {
 	Report() *wire.EngineReport
 }
 
-// VolumeUse says how full the data volume is; nil while that is not known. It does not wait for the volume.
-type VolumeUse interface {
+// Measured says how full the data volume is, nil while that is not known, and more. It waits for neither the volume nor mysqld.
+type Measured interface {
 	VolumeUse() *wire.VolumeUse
+	// OpenChange is how many rows the largest open transaction has changed; nil while that is not known.
+	OpenChange() *int64
 }
 
 // Config is what an agent is made of.
@@ -158,8 +160,8 @@ type Config struct {
 	WriteProbe WriteProbe
 	// Engines may be nil.
 	Engines Engines
-	// VolumeUse may be nil.
-	VolumeUse VolumeUse
+	// Measured may be nil.
+	Measured Measured
 	// Logins may be nil.
 	Logins Logins
 	// Measures are more series for scrapes, and must not wait for anything; nil if there are none.

@@ -221,8 +221,8 @@ func (a *Agent) report(ctx context.Context, message string) wire.Report {
 	if a.Engines != nil {
 		r.Engines = a.Engines.Report()
 	}
-	if a.VolumeUse != nil {
-		r.Volume = a.VolumeUse.VolumeUse()
+	if a.Measured != nil {
+		r.Volume, r.OpenChange = a.Measured.VolumeUse(), a.Measured.OpenChange()
 	}
 	switch {
 	case late:

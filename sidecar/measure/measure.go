@@ -161,6 +161,16 @@ func (a *Agent) VolumeUse() *wire.VolumeUse {
 	return &wire.VolumeUse{UsedBytes: int64(v.use.Used), TotalBytes: int64(v.use.Used + v.use.Available)}
 }
 
+// OpenChange is how many rows the largest open transaction has changed; nil while that is not known.
+func (a *Agent) OpenChange() *int64 {
+	s, counts, _, _ := a.last()
+	rows, known := s.values[mysql.MeasureOpenChange]
+	if !counts || !known {
+		return nil
+	}
+	return new(int64(rows))
+}
+
 // last is what was last read of server and volume, each with whether it still counts.
 func (a *Agent) last() (s server, serverCounts bool, v volume, volumeCounts bool) {
 	a.mu.Lock()

@@ -41,7 +41,7 @@ func (f *fake) Status(ctx context.Context) (mysql.Status, error) {
 }
 
 func (f *fake) Measures(_ context.Context, names []string) (map[string]float64, error) {
-	values := map[string]float64{mysql.MeasureMaxConnections: 151, mysql.MeasureBinlogWritten: 7}
+	values := map[string]float64{mysql.MeasureMaxConnections: 151, mysql.MeasureBinlogWritten: 7, mysql.MeasureOpenChange: 9}
 	for _, name := range names {
 		values[name] = 2
 	}
@@ -220,6 +220,23 @@ func TestAHungVolume(t *testing.T) {
 		}
 		if use := a.VolumeUse(); use == nil || *use != (wire.VolumeUse{UsedBytes: 50, TotalBytes: 90}) {
 			t.Errorf("reported is %+v, and df counts 50 of 90", use)
+		}
+	})
+}
+
+// TestAnOpenChangeIsReported: as long as mysqld is measured; what it was before that says nothing of now.
+func TestAnOpenChangeIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		a := start(t, f, func() (Use, error) { return Use{}, nil })
+		synctest.Wait()
+		if rows := a.OpenChange(); rows == nil || *rows != 9 {
+			t.Errorf("reported is %v, and it is 9", rows)
+		}
+		f.hangs.Store(true)
+		time.Sleep(2 * staleAfter)
+		if rows := a.OpenChange(); rows != nil {
+			t.Errorf("mysqld does not answer, and its largest change is %d", *rows)
 		}
 	})
 }

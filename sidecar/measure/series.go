@@ -4,6 +4,7 @@ package measure
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+	"slices"
 
 	"github.com/mysql-mfg/mfg/internal/mysql"
 )
@@ -83,6 +84,7 @@ var serverSeries = join([]series{
 	plain(counter, "sidecar_mysql_innodb_buffer_pool_wait_free_total", "Innodb_buffer_pool_wait_free", "Times that a page was waited for because none was free."),
 	plain(counter, "sidecar_mysql_innodb_log_waits_total", "Innodb_log_waits", "Times that the log buffer was too small and had to be flushed first."),
 	plain(counter, "sidecar_mysql_innodb_log_written_bytes_total", "Innodb_os_log_written", "Bytes that were written to the redo log."),
+	plain(gauge, "sidecar_mysql_innodb_open_change_rows", mysql.MeasureOpenChange, "Rows that the largest open transaction has changed. To end it takes about as long as to change them."),
 	plain(counter, "sidecar_mysql_innodb_row_lock_waits_total", "Innodb_row_lock_waits", "Times that a row lock was waited for."),
 	plain(counter, "sidecar_mysql_innodb_row_lock_wait_seconds_total", "Innodb_row_lock_time", "Time that was waited for row locks.").times(1e-3),
 	plain(gauge, "sidecar_mysql_innodb_row_locks_waited_for", "Innodb_row_lock_current_waits", "Row locks that are waited for now."),
@@ -128,7 +130,7 @@ func join(groups ...[]series) (all []series) {
 func names() []string {
 	all := []string{pageSize}
 	for _, s := range serverSeries {
-		if s.from != mysql.MeasureMaxConnections && s.from != mysql.MeasureBinlogWritten {
+		if !slices.Contains([]string{mysql.MeasureMaxConnections, mysql.MeasureOpenChange, mysql.MeasureBinlogWritten}, s.from) {
 			all = append(all, s.from)
 		}
 	}

@@ -104,6 +104,7 @@ func (c Cluster) Of(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, sit
 	}
 	if len(pods) > 0 {
 		out.Name, out.UID, out.Lease = pods[0].Name, string(pods[0].UID), leaseOf(pods[0])
+		out.Deleted = pods[0].DeletionTimestamp != nil
 		if out.Node == "" {
 			out.Node = pods[0].Spec.NodeName
 		}

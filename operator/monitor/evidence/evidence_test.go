@@ -138,6 +138,9 @@ func TestWhySitesLeave(t *testing.T) {
 	} {
 		c := Cluster{Ends: &EndedPods{}, LongWork: wanted(nil), Log: slog.New(slog.DiscardHandler)}
 		c.Client = apiServer{nodes: map[string]*corev1.Node{"n1": readyNode("n1"), "n2": cordoned}}
+		if of := c.Of(t.Context(), &v1alpha1.MysqlFailoverGroup{}, "east", tc.pods); of.Deleted != (name == "its pod is deleted") {
+			t.Errorf("%s: deleted %t", name, of.Deleted)
+		}
 		c.LongWork = wanted{"east": tc.wanted}
 		if got := c.Leaving(t.Context(), &v1alpha1.MysqlFailoverGroup{}, "east", tc.pods); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package failover
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
+)
+
+// TestTheRoleStaysAmidALargeChange: what would take longer to end than a fence has is not begun, and a person who asked waits as for a
+// target that lags.
+func TestTheRoleStaysAmidALargeChange(t *testing.T) {
+	world := func(rows *int64) Snapshot {
+		s := factstest.HealthyThree()
+		s.Policy.PlannedLagTimeout = time.Minute
+		s.Sites[0].Sidecar.Report.OpenChange = rows
+		for i := range s.Sites[1:] {
+			s.Sites[1+i].MySQL.Executed, s.Sites[1+i].MySQL.LagSeconds = s.Sites[0].MySQL.Executed, new(0.0)
+		}
+		return s
+	}
+	for name, tc := range map[string]struct {
+		rows    *int64
+		deleted bool
+		moves   bool
+	}{
+		"it is not known":                     {nil, false, true},
+		"it is small":                         {new(int64(499_999)), false, true},
+		"it is large":                         {new(int64(500_000)), false, false},
+		"it is large, and the pod is deleted": {new(int64(500_000)), true, true},
+	} {
+		for _, leaves := range []bool{false, true} {
+			s := world(tc.rows)
+			s.Sites[0].Pod.Deleted = tc.deleted
+			if leaves {
+				s.Sites[0].Leaving = "node n1 is cordoned"
+			} else {
+				s.Policy.PlannedTo = "b"
+			}
+			d := Decide(s, Memory{})
+			if (d.Status.Transition != nil) != tc.moves {
+				t.Errorf("%s, leaving %t: %s %s %s", name, leaves, d.Verdict, d.Reason, d.Message)
+			}
+			if !tc.moves && !strings.Contains(d.Message, "500000 rows") {
+				t.Errorf("%s, leaving %t: it is not said: %s", name, leaves, d.Message)
+			}
+		}
+	}
+	s := world(new(int64(500_000)))
+	s.Policy.PlannedTo = "b"
+	s.Status = Decide(s, Memory{}).Status
+	if p := s.Status.Planned; p == nil || p.Phase != v1alpha1.PlannedWaiting || p.Reason != v1alpha1.ReasonLargeChange {
+		t.Fatalf("a request does not wait: %+v", p)
+	}
+	s.Now = s.Now.Add(30 * time.Second)
+	if p := Decide(s, Memory{}).Status.Planned; p.Phase != v1alpha1.PlannedWaiting {
+		t.Errorf("it did not wait for half a minute: %+v", p)
+	}
+	s.Now = s.Now.Add(31 * time.Second)
+	if p := Decide(s, Memory{}).Status.Planned; p.Phase != v1alpha1.PlannedRefused || p.Reason != v1alpha1.ReasonLargeChange || len(p.Remedies) == 0 {
+		t.Errorf("it still waits after plannedLagTimeout: %+v", p)
+	}
+	s.Sites[0].Sidecar.Report.OpenChange = new(int64(0))
+	if d := Decide(s, Memory{}); d.Status.Transition == nil {
+		t.Errorf("it was committed, and the role stays: %s", d.Message)
+	}
+}
