@@ -91,8 +91,8 @@ func (r MysqlFailoverGroupReport) foreignHints() []Hint {
 // divergedHints: the operator refuses an order for a diverged site that does not confirm the loss, so the hint names the one that does.
 func (r MysqlFailoverGroupReport) divergedHints(site string) []Hint {
 	return []Hint{
-		{"save what is needed of the transactions that only " + site + " has; which rows they changed, as far as they were counted", r.verb("history", "")},
-		{"after that, copy the data of " + site + " again, which throws those transactions away for good; it shows the plan and asks", r.verb("reclone", site) + " --confirm-data-loss"},
+		{"see which rows only " + site + " has changed, as far as they were counted, and save what you need", r.verb("history", "")},
+		{"then copy " + site + " again, which discards those transactions for good (it shows the plan and asks first)", r.verb("reclone", site) + " --confirm-data-loss"},
 	}
 }
 
@@ -104,7 +104,7 @@ func (r MysqlFailoverGroupReport) operatorHints() []Hint {
 			"see whether an operator leads: who holds the lease, and when it was renewed last (if you may list leases of all namespaces)",
 			"kubectl get leases -A --field-selector metadata.name=mfg-operator -o custom-columns=HOLDER:.spec.holderIdentity,RENEWED:.spec.renewTime",
 		},
-		{"or see of the operator what you may, and which right to ask for", r.verb("doctor", "")},
+		{"see what you may ask the operator, and which right you lack", r.verb("doctor", "")},
 	}
 }
 
