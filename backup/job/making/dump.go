@@ -70,7 +70,8 @@ func dump(ctx context.Context, s terms.Source, src *source, schemas []string, ou
 	if err := child.Start(); err != nil {
 		return gtid.Set{}, nil, terms.Fail(terms.BadConfig, fmt.Errorf("start mysqldump: %w", err))
 	}
-	scan := &scanner{}
+	// The set stands at the beginning, and mysqldump has its snapshot by then.
+	scan := &scanner{settled: func() error { return src.checkXA(ctx) }}
 	copied := mysqld.Pour(stdout, io.MultiWriter(scan, out))
 	if copied != nil {
 		_ = src.end() // nobody reads any more: the dump is worth nothing, and must not hold its locks
