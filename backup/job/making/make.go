@@ -178,6 +178,12 @@ func (m *making) logical(ctx context.Context) (gtid.Set, error) {
 	for _, s := range strangers {
 		m.warnings = append(m.warnings, "not InnoDB, so its rows are of another moment than the snapshot: "+s)
 	}
+	if m.facts.Views, err = src.invalidViews(ctx); err != nil {
+		return gtid.Set{}, err
+	}
+	if len(m.facts.Views) > 0 {
+		m.warnings = append(m.warnings, warnInvalid(m.facts.Views))
+	}
 	if !src.seesXA {
 		m.warnings = append(m.warnings, warnUnseenXA)
 	}
@@ -217,7 +223,8 @@ func (m *making) dump(ctx context.Context, schemas []string, part io.Writer) (gt
 		}
 		return gtid.Parse(text[0])
 	}
-	set, tables, err := dump(ctx, m.Config.Source, m.src, schemas, m.Report.Meter(part))
+	text := options(m.Config.Source, m.src.password, m.facts.Views)
+	set, tables, err := dump(ctx, text, m.src, schemas, m.Report.Meter(part))
 	m.facts.Tables, m.facts.Counted = tables, true
 	return set, err
 }
