@@ -63,19 +63,26 @@ func (f factsOf) Sites(namespace, group string) (scope.GroupFacts, bool) {
 	out := scope.GroupFacts{ActiveSite: seen.ActiveSite, Epoch: seen.Epoch, Open: seen.Open, SignedBy: seen.SignedBy, Vouch: seen.Vouch, Target: seen.Target, InDoubt: seen.InDoubt,
 		Sites: map[string]scope.SiteFacts{}}
 	for _, s := range seen.Sites {
-		var lag time.Duration
-		if s.MySQL.LagSeconds != nil {
-			lag = time.Duration(*s.MySQL.LagSeconds * float64(time.Second))
-		}
-		out.Sites[s.Name] = scope.SiteFacts{
-			Lag: lag, LagKnown: s.MySQL.LagSeconds != nil, Busy: s.Busy, Leaving: s.Leaving,
-			Reachable: s.Reachable(), MysqlUp: s.MySQL.Direct, Writable: s.Writable(), Cloning: s.MySQL.Cloning,
-			Executed: s.MySQL.Executed, Retrieved: s.MySQL.Retrieved, Purged: s.MySQL.Purged, IOErrno: s.MySQL.IOErrno,
-			Following: s.MySQL.ReplicaOf == seen.ActiveSite && s.MySQL.IORunning && s.MySQL.SQLRunning,
-			VolumeID:  s.Sidecar.Report.VolumeID, Keyring: keyringOf(s), ReportedAt: reportedAt(s), Certificate: certificateOf(s), Engines: enginesOf(s), Diverged: s.View.State == v1alpha1.SiteDiverged, Errant: s.View.Errant,
-			PasswordSerial: serialOf(s), ReceiverSerial: s.ReceiverSerial, ReceiverVerifies: s.Verified,
-			Version: s.MySQL.Version, AdminAddr: s.AdminAddr, PodName: s.Pod.Name, PodUID: s.Pod.UID,
-		}
+		out.Sites[s.Name] = siteFacts(s, seen.ActiveSite)
 	}
 	return out, true
+}
+
+// siteFacts are those of one site, in a group with that active site.
+func siteFacts(s monitor.SiteFacts, active string) scope.SiteFacts {
+	var lag time.Duration
+	if s.MySQL.LagSeconds != nil {
+		lag = time.Duration(*s.MySQL.LagSeconds * float64(time.Second))
+	}
+	return scope.SiteFacts{
+		Lag: lag, LagKnown: s.MySQL.LagSeconds != nil, Busy: s.Busy, Leaving: s.Leaving, PreparedXA: s.Sidecar.Answered && s.Sidecar.Report.PreparedXA > 0,
+		Reachable: s.Reachable(), MysqlUp: s.MySQL.Direct, Writable: s.Writable(), Cloning: s.MySQL.Cloning,
+		Executed: s.MySQL.Executed, Retrieved: s.MySQL.Retrieved, Purged: s.MySQL.Purged, IOErrno: s.MySQL.IOErrno,
+		Following: s.MySQL.ReplicaOf == active && s.MySQL.IORunning && s.MySQL.SQLRunning && !s.MySQL.Delayed,
+		Filtered:  s.MySQL.Filtered || s.View.Reason == v1alpha1.ReasonReplicationFiltered,
+		VolumeID:  s.Sidecar.Report.VolumeID, Keyring: keyringOf(s), ReportedAt: reportedAt(s), Certificate: certificateOf(s), Engines: enginesOf(s),
+		Diverged: s.View.State == v1alpha1.SiteDiverged, Errant: s.View.Errant,
+		PasswordSerial: serialOf(s), ReceiverSerial: s.ReceiverSerial, ReceiverVerifies: s.Verified,
+		Version: s.MySQL.Version, AdminAddr: s.AdminAddr, PodName: s.Pod.Name, PodUID: s.Pod.UID,
+	}
 }

@@ -171,11 +171,37 @@ type MysqlBackupStatus struct {
 	//
 	// +optional
 	Verified *BackupVerified `json:"verified,omitempty"`
+	// verificationWaits says why the verification that was asked for has no outcome yet, and when it is tried again; empty if none waits.
+	//
+	// +optional
+	VerificationWaits *BackupVerificationWait `json:"verificationWaits,omitempty"`
 	// reason is why it is in this phase, one CamelCase word.
 	//
 	// +optional
 	Reason Reason `json:"reason,omitempty"`
 	// message says it to people, with the next step.
+	//
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// BackupVerificationWait is a verification whose tries said nothing of the backup: the storage was away, or the pod went.
+type BackupVerificationWait struct {
+	// tries counts those that ended without an outcome.
+	Tries int32 `json:"tries"`
+	// order is the value of the annotation that asked for it; another value has it tried at once.
+	//
+	// +optional
+	Order string `json:"order,omitempty"`
+	// notBefore is when it is tried again at the earliest.
+	//
+	// +optional
+	NotBefore *metav1.Time `json:"notBefore,omitempty"`
+	// reason is why the last try ended, one CamelCase word.
+	//
+	// +optional
+	Reason Reason `json:"reason,omitempty"`
+	// message says it to people.
 	//
 	// +optional
 	Message string `json:"message,omitempty"`

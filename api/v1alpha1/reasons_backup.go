@@ -54,6 +54,8 @@ const (
 	ReasonBackupNotRestorable Reason = "BackupNotRestorable"
 	// ReasonBackupNotVerified: no verification has passed yet, or the last one is older than it should be.
 	ReasonBackupNotVerified Reason = "BackupNotVerified"
+	// ReasonBackupVerificationWaits: a verification ended without an outcome, because of something that may pass, and is tried again.
+	ReasonBackupVerificationWaits Reason = "BackupVerificationWaits"
 	// ReasonBackupArtifactKept: a MysqlBackup went, and what is in the storage stays: it was asked for, or cannot be removed.
 	ReasonBackupArtifactKept Reason = "BackupArtifactKept"
 	// ReasonBackupExpired: a backup was removed, because no rule of the retention keeps it.

@@ -66,7 +66,7 @@ const (
 	ReasonSourceRefused Reason = "SourceRefused"
 	// ReasonSourceLost: the site went away in the midst of a backup.
 	ReasonSourceLost Reason = "SourceLost"
-	// ReasonSourceBusy: statements that run for long kept a dump from beginning.
+	// ReasonSourceBusy: statements that run for long, or a prepared XA transaction, kept a dump from beginning.
 	ReasonSourceBusy Reason = "SourceBusy"
 	// ReasonDumpFailed: mysqldump ended with an error.
 	ReasonDumpFailed Reason = "DumpFailed"

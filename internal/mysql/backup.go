@@ -22,11 +22,11 @@ const AccountBackup = "mfg_backup"
 //
 //   - SELECT: rows, mysql.user with the hashes of passwords, roles; SHOW VIEW, TRIGGER, EVENT and SHOW_ROUTINE: definitions
 //   - FLUSH_TABLES: the short lock that fits the GTID set to the snapshot; REPLICATION CLIENT: the position of the binary log
-//   - BACKUP_ADMIN: LOCK INSTANCE FOR BACKUP, and being a donor; PROCESS: general tablespaces
+//   - BACKUP_ADMIN: LOCK INSTANCE FOR BACKUP, and being a donor; PROCESS: general tablespaces; XA_RECOVER_ADMIN: backup/job/making/xa.go
 //
 // It has no CONNECTION_ADMIN: so a fence ends its sessions. It needs no right to end them itself: any account may end its own.
 var BackupRights = []string{
-	"SELECT", "PROCESS", "SHOW VIEW", "EVENT", "TRIGGER", "REPLICATION CLIENT", "BACKUP_ADMIN", "FLUSH_TABLES", "SHOW_ROUTINE",
+	"SELECT", "PROCESS", "SHOW VIEW", "EVENT", "TRIGGER", "REPLICATION CLIENT", "BACKUP_ADMIN", "FLUSH_TABLES", "SHOW_ROUTINE", "XA_RECOVER_ADMIN",
 }
 
 // ArchiveRights are what the archive of binary logs also needs: to read them through the server. Every account for backups has them, even in

@@ -92,10 +92,10 @@ func (op *Verify) allowed(ctx context.Context, c Cluster, b *v1alpha1.MysqlBacku
 	return cli.Refused("refused: backup %s is encrypted, and its profile %s names no identity that opens it\n  set encryption.identitySecretName there; kubectl mfg backup keygen --help says how the Secret is made", b.Name, b.Spec.Profile)
 }
 
-// ask sets the annotation. If there is one already, it joins that.
+// ask sets the annotation. If there is one already, it joins that, unless that one waits: a new order is tried at once.
 func (op *Verify) ask(ctx context.Context, env cli.Environment, c Cluster, b *v1alpha1.MysqlBackup) (*v1alpha1.MysqlBackup, error) {
 	for try := 1; ; try++ {
-		if _, stands := b.Annotations[v1alpha1.AnnotationVerifyBackup]; stands {
+		if _, stands := b.Annotations[v1alpha1.AnnotationVerifyBackup]; stands && b.Status.VerificationWaits == nil {
 			return b, nil
 		}
 		asked, err := c.AnnotateBackup(ctx, b, map[string]string{v1alpha1.AnnotationVerifyBackup: env.Now().UTC().Format(time.RFC3339)})
@@ -117,6 +117,9 @@ func (op *Verify) ask(ctx context.Context, env cli.Environment, c Cluster, b *v1
 func (op *Verify) follow(ctx context.Context, env cli.Environment, c Cluster, asked *v1alpha1.MysqlBackup, before *v1alpha1.BackupVerified) (int, error) {
 	w := watcher{op: &op.Common, env: env, c: c, name: asked.Name, tell: progress.New(env, op.Output), goesOn: "the verification continues",
 		task: v1alpha1.TaskVerify, words: func(b *v1alpha1.MysqlBackup) string {
+			if waits := b.Status.VerificationWaits; waits != nil && waits.Order == b.Annotations[v1alpha1.AnnotationVerifyBackup] {
+				return "the verification of backup " + b.Name + " is tried again: " + waits.Message
+			}
 			return "backup " + b.Name + " is restored into a scratch server and checked"
 		}}
 	b, err := w.follow(ctx, func(b *v1alpha1.MysqlBackup) bool {

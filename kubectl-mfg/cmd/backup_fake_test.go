@@ -191,6 +191,15 @@ func verified(outcome v1alpha1.BackupOutcome, message string) func(*v1alpha1.Mys
 	}
 }
 
+// waitsVerified is one whose verification was asked for by order, and waits.
+func waitsVerified(by string) func(*v1alpha1.MysqlBackup) {
+	return func(b *v1alpha1.MysqlBackup) {
+		b.Annotations = map[string]string{v1alpha1.AnnotationVerifyBackup: by}
+		again := metav1.NewTime(noon.Add(time.Minute))
+		b.Status.VerificationWaits = &v1alpha1.BackupVerificationWait{Tries: 2, Order: by, NotBefore: &again, Reason: v1alpha1.ReasonStorageUnreachable, Message: "StorageUnreachable: no route"}
+	}
+}
+
 func inPhase(phase v1alpha1.BackupPhase, reason v1alpha1.Reason, message string) func(*v1alpha1.MysqlBackup) {
 	return func(b *v1alpha1.MysqlBackup) {
 		b.Status = v1alpha1.MysqlBackupStatus{Phase: phase, Reason: reason, Message: message, Progress: 42, Site: "madrid", StartedAt: b.Status.StartedAt}

@@ -70,6 +70,9 @@ func TestBackupLooking(t *testing.T) {
 		code   int
 		want   string
 	}{
+		"Waits":        {"list orders", func(f *backupAPI) { waitsVerified("x")(&f.backups[0]) }, cli.ExitDegraded, "waits"},
+		"WaitsFor":     {"show old", func(f *backupAPI) { waitsVerified("x")(&f.backups[0]) }, cli.ExitHealthy, "no route; tried 2 times, again after"},
+		"WaitsJSON":    {"show old -o json", func(f *backupAPI) { waitsVerified("x")(&f.backups[0]) }, cli.ExitHealthy, `"reason": "StorageUnreachable"`},
 		"NoneYet":      {"list orders", func(f *backupAPI) { f.backups = nil }, cli.ExitHealthy, "kubectl mfg backup create orders -n shop"},
 		"NoneAtAll":    {"list", func(f *backupAPI) { f.backups = nil }, cli.ExitHealthy, "docs/disaster.md"},
 		"NoSuchGroup":  {"list oders", nil, cli.ExitError, `no group "oders"`},
@@ -262,6 +265,10 @@ func TestBackupVerify(t *testing.T) {
 		"Conflict":    {args: "orders", before: func(f *backupAPI) { f.busy = 2 }, then: passes, code: cli.ExitHealthy, did: []string{"annotate fresh " + asks}},
 		"Conflicts":   {args: "orders", before: func(f *backupAPI) { f.busy = 99 }, code: cli.ExitError, want: "has been modified"},
 		"Joined": {args: "orders", before: func(f *backupAPI) { f.backups[1].Annotations = map[string]string{v1alpha1.AnnotationVerifyBackup: "x"} }, then: passes, code: cli.ExitHealthy,
+			want: "is proven"},
+		"TriedAgain": {args: "orders --timeout 5s", then: func(b *v1alpha1.MysqlBackup) { waitsVerified(b.Annotations[v1alpha1.AnnotationVerifyBackup])(b) }, code: cli.ExitTimeout,
+			did: []string{"annotate fresh " + asks}, want: "the verification of backup fresh is tried again: StorageUnreachable: no route"},
+		"AskedAgain": {args: "orders", before: func(f *backupAPI) { waitsVerified("x")(&f.backups[1]) }, then: passes, code: cli.ExitHealthy, did: []string{"annotate fresh " + asks},
 			want: "is proven"},
 		"NotComplete": {args: "orders broken", code: cli.ExitRefused, want: "only one that is Completed can be verified"},
 		"NoneThere":   {args: "orders --profile weekly", code: cli.ExitRefused, want: "no completed backup of orders by profile weekly"},

@@ -38,6 +38,8 @@ type Backup struct {
 	Verified     *BackupVerified `json:"verified,omitempty"`
 	// VerificationAsked is true while a requested verification has no answer.
 	VerificationAsked bool `json:"verificationAsked,omitempty"`
+	// VerificationWaits says why it has none yet, if a try of it ended without one.
+	VerificationWaits *VerificationWait `json:"verificationWaits,omitempty"`
 	// KeepsArtifact is true if the stored data stays when the backup is deleted.
 	KeepsArtifact bool            `json:"keepsArtifact,omitempty"`
 	Reason        v1alpha1.Reason `json:"reason,omitempty"`
@@ -45,6 +47,14 @@ type Backup struct {
 	// Outcome and Next are the verb's: Planned, Requested, Succeeded, Refused or TimedOut; empty for a verb that only looks.
 	Outcome string `json:"outcome,omitempty"`
 	Next    string `json:"next,omitempty"`
+}
+
+// VerificationWait is a verification that is tried again.
+type VerificationWait struct {
+	Tries     int32           `json:"tries"`
+	NotBefore *time.Time      `json:"notBefore,omitempty"`
+	Reason    v1alpha1.Reason `json:"reason,omitempty"`
+	Message   string          `json:"message,omitempty"`
 }
 
 // BackupVerified is the result of the last verification.
@@ -78,6 +88,9 @@ func BackupOf(b *v1alpha1.MysqlBackup) Backup {
 	_, out.VerificationAsked = b.Annotations[v1alpha1.AnnotationVerifyBackup]
 	if v := at.Verified; v != nil {
 		out.Verified = &BackupVerified{At: timeOf(v.At), Outcome: string(v.Outcome), RestoreSeconds: v.RestoreSeconds, Message: v.Message}
+	}
+	if w := at.VerificationWaits; w != nil && out.VerificationAsked {
+		out.VerificationWaits = &VerificationWait{Tries: w.Tries, NotBefore: timeOf(w.NotBefore), Reason: w.Reason, Message: w.Message}
 	}
 	if out.Size == "" && out.Bytes > 0 {
 		out.Size = Bytes(out.Bytes)

@@ -86,6 +86,8 @@ func percentWords(percent int32) string {
 // verifiedCell says when the backup was proven, or that it could not be restored.
 func (o Options) verifiedCell(b report.Backup) text {
 	switch {
+	case b.VerificationWaits != nil:
+		return text{"waits", warn}
 	case b.VerificationAsked:
 		return text{"under way", warn}
 	case b.Verified == nil:
@@ -168,6 +170,8 @@ const barWidth = 20
 
 func (o Options) proof(r report.Backup) string {
 	switch {
+	case r.VerificationWaits != nil:
+		return o.paragraph(text{"Verified", warn}, waitWords(r))
 	case r.VerificationAsked:
 		return o.paragraph(text{"Verified", warn}, "under way")
 	case r.Verified == nil && r.Completed():
@@ -182,6 +186,22 @@ func (o Options) proof(r report.Backup) string {
 		words += ", restored in " + duration.HumanDuration(time.Duration(s)*time.Second)
 	}
 	return o.paragraph(text{"Verified", good}, words)
+}
+
+// waitWords says what a verification waits for, and what an earlier one found.
+func waitWords(r report.Backup) string {
+	w := r.VerificationWaits
+	words := fmt.Sprintf("not yet: %s; tried %d times", w.Message, w.Tries)
+	if w.Tries == 1 {
+		words = "not yet: " + w.Message + "; tried once"
+	}
+	if w.NotBefore != nil {
+		words += ", again after " + w.NotBefore.UTC().Format(time.RFC3339)
+	}
+	if r.Verified != nil {
+		words += "; before that it " + lower(r.Verified.Outcome) + atWords(r.Verified.At)
+	}
+	return words
 }
 
 func atWords(t *time.Time) string {

@@ -30,6 +30,8 @@ type Health struct {
 	VerifiedAt time.Time
 	// NotRestorable is the newest backup that was tried, if it could not be restored, with the reason.
 	NotRestorable, NotRestorableMessage string
+	// Waits is why a verification that was asked for has no outcome yet; empty if none waits.
+	Waits string
 }
 
 // State says whether something is as it should be, and if not, why.
@@ -81,7 +83,7 @@ func (h Health) Verified(now time.Time) State {
 	case h.NotRestorable != "":
 		return State{Reason: v1alpha1.ReasonBackupNotRestorable, Message: fmt.Sprintf("backup %s could not be restored: %s", h.NotRestorable, h.NotRestorableMessage)}
 	case h.VerifiedAt.IsZero():
-		return State{Reason: v1alpha1.ReasonBackupNotVerified, Message: "no verification has passed yet"}
+		return h.notVerified("no verification has passed yet")
 	}
 	untried := 0
 	for _, a := range newest {
@@ -91,15 +93,23 @@ func (h Health) Verified(now time.Time) State {
 		untried++
 	}
 	if v := h.Verification; v.AfterEvery > 0 && untried > 2*v.AfterEvery {
-		return State{Reason: v1alpha1.ReasonBackupNotVerified, Message: fmt.Sprintf("%d backups were made since the last verification", untried)}
+		return h.notVerified(fmt.Sprintf("%d backups were made since the last verification", untried))
 	}
 	if h.Verification.HasCron {
 		due := h.Verification.Cron.Next(h.VerifiedAt)
 		if !due.IsZero() && now.After(due.Add(verificationDeadline+h.Timeout)) {
-			return State{Reason: v1alpha1.ReasonBackupNotVerified, Message: "a verification was due and did not pass"}
+			return h.notVerified("a verification was due and did not pass")
 		}
 	}
 	return State{OK: true, Reason: v1alpha1.ReasonBackupVerified}
+}
+
+// notVerified says what is missing, and what it waits for.
+func (h Health) notVerified(message string) State {
+	if h.Waits != "" {
+		message += "; " + h.Waits
+	}
+	return State{Reason: v1alpha1.ReasonBackupNotVerified, Message: message}
 }
 
 // newest is when the newest backup was completed; zero if there is none.

@@ -54,6 +54,9 @@ func (c Class) Passes() bool {
 const (
 	retryFirst = 15 * time.Second
 	retryLast  = 10 * time.Minute
+
+	verifyFirst = time.Minute
+	verifyLast  = time.Hour
 )
 
 // NotBefore returns when another attempt may begin after the attempts-th, which started then: the pauses double.
@@ -62,9 +65,20 @@ func NotBefore(started time.Time, attempts int32, last Class) time.Time {
 		// It gave way although nothing was wrong; the choice of the site says when it is over.
 		return started
 	}
-	pause := retryFirst
-	for range min(attempts-1, 16) {
-		pause = min(2*pause, retryLast)
+	return started.Add(pause(retryFirst, retryLast, attempts))
+}
+
+// VerifyNotBefore returns when a verification may be tried again that has ended tries times without saying anything of the backup, the last time
+// then. It has no end: a backup is not bad because nobody could look at it.
+func VerifyNotBefore(ended time.Time, tries int32) time.Time {
+	return ended.Add(pause(verifyFirst, verifyLast, tries))
+}
+
+// pause is that after the n-th try: it doubles each time, up to last.
+func pause(first, last time.Duration, n int32) time.Duration {
+	p := first
+	for range min(n-1, 16) {
+		p = min(2*p, last)
 	}
-	return started.Add(pause)
+	return p
 }

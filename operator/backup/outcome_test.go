@@ -70,10 +70,11 @@ func TestHealth(t *testing.T) {
 		h    Health
 		want v1alpha1.Reason
 	}{
-		"never":               {Health{All: made(time.Hour)}, v1alpha1.ReasonBackupNotVerified},
-		"passed":              {Health{All: tried, VerifiedAt: now, Verification: Verification{AfterEvery: 1}}, v1alpha1.ReasonBackupVerified},
-		"not restorable":      {Health{All: tried, VerifiedAt: now, NotRestorable: "b"}, v1alpha1.ReasonBackupNotRestorable},
-		"too many since then": {Health{All: untried, VerifiedAt: now, Verification: Verification{AfterEvery: 1}}, v1alpha1.ReasonBackupNotVerified},
+		"never":                      {Health{All: made(time.Hour)}, v1alpha1.ReasonBackupNotVerified},
+		"passed, and the next waits": {Health{All: tried, VerifiedAt: now, Verification: Verification{AfterEvery: 1}, Waits: "the storage is away"}, v1alpha1.ReasonBackupVerified},
+		"passed":                     {Health{All: tried, VerifiedAt: now, Verification: Verification{AfterEvery: 1}}, v1alpha1.ReasonBackupVerified},
+		"not restorable":             {Health{All: tried, VerifiedAt: now, NotRestorable: "b"}, v1alpha1.ReasonBackupNotRestorable},
+		"too many since then":        {Health{All: untried, VerifiedAt: now, Verification: Verification{AfterEvery: 1}}, v1alpha1.ReasonBackupNotVerified},
 		"one of the future stands for none": {
 			Health{All: append([]Artifact{{Name: "f", FinishedAt: now.Add(time.Hour), Tried: true}}, untried...), VerifiedAt: now, Verification: Verification{AfterEvery: 1}}, v1alpha1.ReasonBackupNotVerified,
 		},
@@ -89,6 +90,10 @@ func TestHealth(t *testing.T) {
 	} {
 		if got := tc.h.Verified(now); got.Reason != tc.want || got.OK != (tc.want == v1alpha1.ReasonBackupVerified) {
 			t.Errorf("%s: %+v, want %s", name, got, tc.want)
+		}
+		tc.h.Waits = "the storage is away"
+		if got := tc.h.Verified(now); strings.Contains(got.Message, tc.h.Waits) != (tc.want == v1alpha1.ReasonBackupNotVerified) {
+			t.Errorf("%s, and one waits: %+v", name, got)
 		}
 	}
 }

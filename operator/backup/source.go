@@ -31,6 +31,10 @@ type Site struct {
 	Leaving bool
 	// Diverged is true if it holds transactions that the active site does not have.
 	Diverged bool
+	// Filtered is true if it skips transactions of the active site, or did.
+	Filtered bool
+	// PreparedXA is true if an XA transaction is prepared on it: then it keeps everybody out, and a dump would lack rows.
+	PreparedXA bool
 }
 
 // Group is what is known of a group.
@@ -69,6 +73,8 @@ var unfit = []struct {
 	{"it is about to go", func(s Site, _ Source) bool { return s.Leaving }},
 	{"it is not reachable", func(s Site, _ Source) bool { return !s.Reachable }},
 	{"it has diverged", func(s Site, _ Source) bool { return s.Diverged }},
+	{"a replication filter is set on it, or was: copy it again", func(s Site, _ Source) bool { return s.Filtered }},
+	{"an XA transaction is prepared on it: end it on the active site", func(s Site, _ Source) bool { return s.PreparedXA }},
 	{"it is the active site, and source.prefer is not Active", func(s Site, o Source) bool { return s.Active && o.Prefer != v1alpha1.BackupPreferActive }},
 	{"it does not replicate", func(s Site, _ Source) bool { return !s.Active && !s.Replicating }},
 	{"its lag is not known", func(s Site, _ Source) bool { return !s.Active && !s.LagKnown }},

@@ -47,6 +47,8 @@ func TestChoose(t *testing.T) {
 		"being rotated":                    {prefer: drOnly, change: func(g *Group) { g.Sites[2].Rotating = true }, want: "frankfurt"},
 		"leaving":                          {prefer: drOnly, change: func(g *Group) { g.Sites[2].Leaving = true }, want: "frankfurt"},
 		"diverged":                         {prefer: drOnly, change: func(g *Group) { g.Sites[2].Diverged = true }, want: "frankfurt"},
+		"a filter is set":                  {prefer: drOnly, change: func(g *Group) { g.Sites[2].Filtered = true }, want: "frankfurt"},
+		"an XA transaction is prepared":    {prefer: drOnly, change: func(g *Group) { g.Sites[2].PreparedXA = true }, want: "frankfurt"},
 		"lag unknown":                      {prefer: drOnly, change: func(g *Group) { g.Sites[2].LagKnown = false }, want: "frankfurt"},
 		"lags too much":                    {prefer: drOnly, change: func(g *Group) { g.Sites[2].Lag = time.Minute + 1 }, want: "frankfurt"},
 		"lags just enough":                 {prefer: drOnly, change: func(g *Group) { g.Sites[2].Lag = time.Minute }, want: "madrid"},

@@ -36,6 +36,8 @@ func TestWhyAnAttemptEnded(t *testing.T) {
 		"its pod is gone":                    {attempt{job: backup.JobFailed, code: 2}, backup.ClassLost},
 		"it succeeded, and nobody heard how": {attempt{job: backup.JobSucceeded, ended: true}, backup.ClassLost},
 		"it succeeded":                       {attempt{job: backup.JobSucceeded, ended: true, heard: true}, backup.ClassSucceeded},
+		"it was killed":                      {attempt{job: backup.JobFailed, ended: true, code: 137}, backup.ClassLost},
+		"it was killed once it had said why": {attempt{job: backup.JobFailed, ended: true, code: 137, heard: true}, backup.ClassOther},
 		"it failed and said nothing":         {attempt{job: backup.JobFailed, ended: true, code: 2}, backup.ClassConfig},
 	} {
 		if got := tc.attempt.class(); got != tc.want {

@@ -21,6 +21,16 @@ import (
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
+// Where an XA transaction is prepared a replica keeps everybody out, the backup too.
+func TestABackupIsNotTakenBesideAPreparedXATransaction(t *testing.T) {
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nil)), order("monday"))
+	w.facts.Change("c", func(s *scope.SiteFacts) { s.PreparedXA = true })
+	w.step("monday")
+	if st := w.get("monday").Status; st.Site != "b" {
+		t.Errorf("%+v", st)
+	}
+}
+
 func TestABackupIsMade(t *testing.T) {
 	mb := order("monday")
 	mb.Finalizers = nil

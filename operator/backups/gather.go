@@ -200,7 +200,7 @@ func groupFacts(group *v1alpha1.MysqlFailoverGroup, seen scope.GroupFacts) backu
 		out.Sites = append(out.Sites, backup.Site{
 			Name: site.Name, Candidate: site.Role == v1alpha1.PrimaryCandidate, Active: site.Name == seen.ActiveSite, Reachable: f.MysqlUp,
 			Replicating: f.Following, Lag: f.Lag, LagKnown: f.LagKnown, HasData: provisioned[site.Name], Cloning: f.Cloning || f.Busy == busyClone,
-			Rotating: f.Busy == busyRotation, Leaving: f.Leaving != "", Diverged: f.Diverged,
+			Rotating: f.Busy == busyRotation, Leaving: f.Leaving != "", Diverged: f.Diverged, PreparedXA: f.PreparedXA, Filtered: f.Filtered,
 		})
 	}
 	return out

@@ -286,7 +286,6 @@ func TestVerification(t *testing.T) {
 		"it is what it should be":  {0, passed, v1alpha1.BackupPassed},
 		"it is not":                {terms.ExitDamaged, terms.Result{Reason: terms.Differs, Message: "a row is missing", Backup: "monday"}, v1alpha1.BackupNotRestorable},
 		"it cannot be opened":      {terms.ExitRefused, terms.Result{Reason: terms.WrongIdentity, Backup: "monday"}, v1alpha1.BackupNotRestorable},
-		"it says nothing":          {1, "", v1alpha1.BackupNotRestorable},
 		"it is another one's word": {0, terms.Result{Reason: terms.Succeeded, Backup: "tuesday"}, v1alpha1.BackupNotRestorable},
 	} {
 		t.Run(reason, func(t *testing.T) {
@@ -318,27 +317,6 @@ func TestVerification(t *testing.T) {
 				t.Errorf("told: %v", w.said.List)
 			}
 		})
-	}
-}
-
-func TestAVerificationOfWhichNothingIsLearntIsTriedAgain(t *testing.T) {
-	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nil)), order("monday", completedAt(began), func(mb *v1alpha1.MysqlBackup) {
-		mb.Annotations = map[string]string{v1alpha1.AnnotationVerifyBackup: "now"}
-	}))
-	for try := int32(1); try <= verifyTries; try++ {
-		w.step("monday")
-		made := w.jobOf("verify-monday")
-		if made == nil || attemptOf(made) != try {
-			t.Fatalf("try %d: %+v", try, made)
-		}
-		if w.get("monday").Status.Verified != nil {
-			t.Fatal("a storage that is away says nothing of a backup")
-		}
-		w.ends("verify-monday", terms.ExitStorage, terms.Result{Reason: "StorageUnreachable", Backup: "monday"})
-		w.step("monday")
-	}
-	if v := w.get("monday").Status.Verified; v == nil || v.Outcome != v1alpha1.BackupNotRestorable {
-		t.Errorf("there is an end to it: %+v", v)
 	}
 }
 

@@ -43,6 +43,9 @@ type attempt struct {
 	pod string
 }
 
+// signalled is what the codes of programs that a signal ended are above.
+const signalled = 128
+
 // class is why the attempt ended.
 func (a attempt) class() backup.Class {
 	switch {
@@ -52,6 +55,9 @@ func (a attempt) class() backup.Class {
 		return backup.ClassTimedOut
 	case !a.ended, a.job == backup.JobSucceeded && !a.heard:
 		// Its outcome is unknown: the next attempt finds out what it left.
+		return backup.ClassLost
+	case !a.heard && a.code > signalled:
+		// It was killed: its node had no memory for it, or drove it out.
 		return backup.ClassLost
 	}
 	return backup.ClassOf(a.code)

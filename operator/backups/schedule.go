@@ -215,10 +215,13 @@ func (g *groupLook) health(p *v1alpha1.BackupProfile, since *metav1.Time) (backu
 	return h, nil
 }
 
-// verifications finds the last verifications.
+// verifications finds the last verifications, and the newest that waits.
 func (g *groupLook) verifications(profile string, h *backup.Health) {
-	var last time.Time
+	var last, waits time.Time
 	for _, mb := range g.of[profile] {
+		if w, at := mb.Status.VerificationWaits, mb.CreationTimestamp.Time; w != nil && (h.Waits == "" || at.After(waits)) {
+			waits, h.Waits = at, fmt.Sprintf("that of %s is tried again: %s", mb.Name, w.Message)
+		}
 		v := mb.Status.Verified
 		if v == nil || v.At == nil || mb.Status.Phase != v1alpha1.BackupCompleted {
 			continue
@@ -322,6 +325,9 @@ func (b *Backups) makeScheduled(ctx context.Context, g *groupLook, profile strin
 	return fmt.Errorf("make backup %s: others have its names: remove them", names[0])
 }
 
+// bySchedule is the value of the annotation if no person set it.
+const bySchedule = "schedule"
+
 // order asks for the verification of a backup, as a person does.
 func (b *Backups) order(ctx context.Context, g *groupLook, name string) error {
 	if name == "" {
@@ -330,17 +336,39 @@ func (b *Backups) order(ctx context.Context, g *groupLook, name string) error {
 	for _, all := range g.of {
 		for i := range all {
 			mb := &all[i]
-			if mb.Name != name || mb.Annotations[v1alpha1.AnnotationVerifyBackup] != "" || mb.DeletionTimestamp != nil {
+			if mb.Name != name || mb.DeletionTimestamp != nil {
 				continue
 			}
-			before := mb.DeepCopy()
-			if mb.Annotations == nil {
-				mb.Annotations = map[string]string{}
+			if mb.Annotations[v1alpha1.AnnotationVerifyBackup] == "" {
+				before := mb.DeepCopy()
+				if mb.Annotations == nil {
+					mb.Annotations = map[string]string{}
+				}
+				mb.Annotations[v1alpha1.AnnotationVerifyBackup] = bySchedule
+				if err := b.patch(ctx, mb, before); err != nil {
+					return fmt.Errorf("order the verification of %s: %w", name, err)
+				}
 			}
-			mb.Annotations[v1alpha1.AnnotationVerifyBackup] = "schedule"
-			if err := b.patch(ctx, mb, before); err != nil {
-				return fmt.Errorf("order the verification of %s: %w", name, err)
+			if err := b.withdraw(ctx, all, mb); err != nil {
+				return err
 			}
+		}
+	}
+	return nil
+}
+
+// withdraw takes back the orders of schedules that wait behind that for a newer backup: what is being verified is kept, so a storage that stays
+// away would have every backup kept.
+func (b *Backups) withdraw(ctx context.Context, all []v1alpha1.MysqlBackup, newer *v1alpha1.MysqlBackup) error {
+	for i := range all {
+		mb := &all[i]
+		if mb.Name == newer.Name || mb.Annotations[v1alpha1.AnnotationVerifyBackup] != bySchedule || mb.Status.VerificationWaits == nil {
+			continue
+		}
+		before := mb.DeepCopy()
+		delete(mb.Annotations, v1alpha1.AnnotationVerifyBackup)
+		if err := b.patch(ctx, mb, before); err != nil {
+			return fmt.Errorf("take back the verification of %s: %w", mb.Name, err)
 		}
 	}
 	return nil

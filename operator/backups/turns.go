@@ -26,30 +26,6 @@ type turns struct {
 	unable map[types.NamespacedName]time.Time
 	// jobs are the other Jobs that were allowed to start, by task and name.
 	jobs map[string]map[types.NamespacedName]time.Time
-	// tries counts verifications without a result. A restart begins at one again, which only means more tries.
-	tries map[types.NamespacedName]int32
-}
-
-// remember notes how often a verification was tried.
-func (t *turns) remember(key types.NamespacedName, tries int32) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.tries == nil {
-		t.tries = map[types.NamespacedName]int32{}
-	}
-	t.tries[key] = tries
-}
-
-func (t *turns) tried(key types.NamespacedName) int32 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.tries[key]
-}
-
-func (t *turns) forgetTries(key types.NamespacedName) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.tries, key)
 }
 
 // unableFor is how long a look counts that found a backup unable to start.
@@ -70,7 +46,6 @@ func (t *turns) release(key types.NamespacedName) {
 	defer t.mu.Unlock()
 	delete(t.granted, key)
 	delete(t.unable, key)
-	delete(t.tries, key)
 }
 
 // turn says whether a backup that is able to start may do so.

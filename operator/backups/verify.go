@@ -14,15 +14,19 @@ import (
 	"github.com/mysql-mfg/mfg/operator/backup"
 )
 
-// verifyTries is how often a verification is tried that has no result, because the storage was away or the pod went.
-const verifyTries = 3
+// missingTries is how often a verification must find nothing in the storage before that is its outcome: a volume that is not mounted looks the
+// same.
+const missingTries = 3
 
 // verify restores a completed backup into a scratch server when its annotation asks for it, and records the result. It returns whether
 // that is under way. Each step may be repeated: the verdict is written before the annotation and the Job go.
 func (b *Backups) verify(ctx context.Context, k *look) (bool, error) {
 	wanted := k.mb.Annotations[v1alpha1.AnnotationVerifyBackup] != ""
-	if k.mb.Status.Phase != v1alpha1.BackupCompleted || k.facts.Deleted || k.profile == nil || !wanted && k.verify.object == nil {
+	if k.mb.Status.Phase != v1alpha1.BackupCompleted || k.facts.Deleted || k.profile == nil {
 		return false, nil
+	}
+	if !wanted && k.verify.object == nil {
+		return false, b.waits(ctx, k, nil)
 	}
 	switch k.verify.job {
 	case backup.JobRunning:
@@ -33,18 +37,19 @@ func (b *Backups) verify(ctx context.Context, k *look) (bool, error) {
 			b.Recorder.Emit(k.about(), k.mb, eventElsewhere, "Backup %s is not verified: it lies in %s, and its profile names another storage now", k.mb.Name, k.mb.Status.Location)
 			return false, b.answered(ctx, k)
 		}
-		return true, b.startVerification(ctx, k, 1)
+		if k.verificationPauses() {
+			return true, nil
+		}
+		return true, b.startVerification(ctx, k)
 	case backup.JobSucceeded, backup.JobFailed:
 	}
-	tries := attemptOf(k.verify.object)
-	class := k.verify.class()
-	if class.Passes() && tries < verifyTries {
-		if k.verify.object.DeletionTimestamp == nil {
-			b.turns.remember(k.key(), tries)
+	if k.verify.undecided() {
+		if err := b.postpone(ctx, k); err != nil {
+			return false, err
 		}
 		return true, b.removeJob(ctx, k.verify.object)
 	}
-	if err := b.verdict(ctx, k, class); err != nil {
+	if err := b.verdict(ctx, k, k.verify.class()); err != nil {
 		return false, err
 	}
 	if wanted {
@@ -53,6 +58,59 @@ func (b *Backups) verify(ctx context.Context, k *look) (bool, error) {
 		}
 	}
 	return false, b.removeJob(ctx, k.verify.object)
+}
+
+// undecided is true if a verification that has ended says nothing of the backup. Only the program's own word is a verdict, and not if it names
+// something that may pass: a storage that is away must not have a good backup called bad, nor hide that it passed before.
+func (a attempt) undecided() bool {
+	switch {
+	case !a.heard:
+		// Its node was lost, it had no room, or its pod never came to run. One that ran into its deadline says so.
+		return !a.deadline || !a.started
+	case a.result.Reason == string(v1alpha1.ReasonNotFound):
+		return attemptOf(a.object) < missingTries
+	}
+	return a.class().Passes()
+}
+
+// verificationPauses is true while the next try of a verification must wait. A new order does not.
+func (k *look) verificationPauses() bool {
+	w := k.mb.Status.VerificationWaits
+	return w != nil && w.NotBefore != nil && k.now.Before(w.NotBefore.Time) && w.Order == k.mb.Annotations[v1alpha1.AnnotationVerifyBackup]
+}
+
+// postpone writes down what the verification waits for, and when it is tried again. What an earlier one found stays.
+func (b *Backups) postpone(ctx context.Context, k *look) error {
+	tries, before := attemptOf(k.verify.object), k.mb.Status.VerificationWaits
+	if before != nil && before.Tries >= tries {
+		return nil // written down already; the Job is still going
+	}
+	ended := k.verify.finishedAt
+	if ended.IsZero() || ended.After(k.now) {
+		ended = k.now
+	}
+	w := &v1alpha1.BackupVerificationWait{
+		Tries: tries, Order: k.mb.Annotations[v1alpha1.AnnotationVerifyBackup], NotBefore: timeOf(backup.VerifyNotBefore(ended, tries)),
+		Reason: v1alpha1.ReasonFailed, Message: clip(k.verify.text()),
+	}
+	if reason, known := v1alpha1.ReasonOfBackup(k.verify.result.Reason); known {
+		w.Reason = reason
+	}
+	if err := b.waits(ctx, k, w); err != nil {
+		return err
+	}
+	if before == nil || before.Reason != w.Reason {
+		b.count(k, k.verify.class())
+		b.Recorder.Emit(k.about(), k.mb, eventVerificationWaits, "Backup %s could not be verified, and is tried again: %s", k.mb.Name, w.Message)
+	}
+	return nil
+}
+
+// waits writes down what the verification waits for; nil for nothing.
+func (b *Backups) waits(ctx context.Context, k *look, w *v1alpha1.BackupVerificationWait) error {
+	status := *k.mb.Status.DeepCopy()
+	status.VerificationWaits = w
+	return b.persist(ctx, k, status)
 }
 
 // answered removes the order for a verification.
@@ -65,7 +123,7 @@ func (b *Backups) answered(ctx context.Context, k *look) error {
 	return nil
 }
 
-func (b *Backups) startVerification(ctx context.Context, k *look, try int32) error {
+func (b *Backups) startVerification(ctx context.Context, k *look) error {
 	if b.Install.BackupImage == "" {
 		return nil // the condition of the group says what is missing
 	}
@@ -73,9 +131,12 @@ func (b *Backups) startVerification(ctx context.Context, k *look, try int32) err
 	if !ok || err != nil {
 		return err
 	}
-	job := k.job(b.Install)
+	job, tries := k.job(b.Install), int32(0)
+	if w := k.mb.Status.VerificationWaits; w != nil {
+		tries = w.Tries
+	}
 	// Every site has the configuration of the keyring component, and tells how large the data may be.
-	job.Site, job.Attempt = siteOf(k.group, cmp.Or(k.seen.ActiveSite, k.group.Status.ActiveSite, k.mb.Status.Site)), max(try, b.turns.tried(k.key())+1)
+	job.Site, job.Attempt = siteOf(k.group, cmp.Or(k.seen.ActiveSite, k.group.Status.ActiveSite, k.mb.Status.Site)), tries+1
 	return b.create(ctx, job.Verify())
 }
 
@@ -99,11 +160,10 @@ func (b *Backups) verdict(ctx context.Context, k *look, class backup.Class) erro
 		}
 	}
 	old := status.Verified
-	status.Verified = v
+	status.Verified, status.VerificationWaits = v, nil
 	if err := b.persist(ctx, k, status); err != nil {
 		return err
 	}
-	b.turns.forgetTries(k.key())
 	if old == nil || !old.At.Equal(v.At) {
 		b.tellVerified(k, v, class)
 	}

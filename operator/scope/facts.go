@@ -60,6 +60,10 @@ type SiteFacts struct {
 	// Lag is how far the site is behind; it counts only with LagKnown.
 	Lag      time.Duration
 	LagKnown bool
+	// Filtered is true if a replication filter is set on the site, or was: it may lack rows that its sets say it has.
+	Filtered bool
+	// PreparedXA is true if the sidecar says that an XA transaction is prepared on a site that is not open.
+	PreparedXA bool
 	// Busy names long work on the site, and Leaving says why the site is about to go; both are normally empty.
 	Busy, Leaving string
 	Version       string

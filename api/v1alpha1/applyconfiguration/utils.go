@@ -46,6 +46,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BackupStorageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BackupVerification"):
 		return &apiv1alpha1.BackupVerificationApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BackupVerificationWait"):
+		return &apiv1alpha1.BackupVerificationWaitApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BackupVerified"):
 		return &apiv1alpha1.BackupVerifiedApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CacheAuth"):

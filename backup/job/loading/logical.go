@@ -47,7 +47,12 @@ func (l *loading) logical(ctx context.Context) error {
 	if err := l.stream(ctx); err != nil {
 		return err
 	}
-	if l.warnings, err = loadAccounts(ctx, conn, l.facts.Accounts); err != nil {
+	// Before what is granted on them.
+	if err := l.restoreViews(ctx, conn); err != nil {
+		return err
+	}
+	warnings, err := loadAccounts(ctx, conn, l.facts.Accounts)
+	if l.warnings = append(l.warnings, warnings...); err != nil {
 		return terms.Fail(terms.LoadFailed, err)
 	}
 	if err := l.restoreEvents(ctx, conn); err != nil {

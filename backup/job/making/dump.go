@@ -29,8 +29,8 @@ var dumpOptions = []string{
 // netWriteTimeout is how long the site waits for a storage that does not take anything, before the dump is given up.
 const netWriteTimeout = 600
 
-// options are mysqldump's option file.
-func options(s terms.Source, password string) string {
+// options are mysqldump's option file. It leaves the views out.
+func options(s terms.Source, password string, without []terms.View) string {
 	var b strings.Builder
 	b.WriteString("[client]\n")
 	for _, pair := range [][2]string{{"host", s.Host}, {"user", s.User}, {"password", password}, {"protocol", "tcp"}} {
@@ -44,16 +44,19 @@ func options(s terms.Source, password string) string {
 		b.WriteString("ssl-mode=PREFERRED\nget-server-public-key\n")
 	}
 	b.WriteString("[mysqldump]\n" + strings.Join(dumpOptions, "\n") + "\n")
+	for _, v := range without {
+		b.WriteString(mysqld.OptionLine("ignore-table", v.Schema+"."+v.Name))
+	}
 	b.WriteString(mysqld.OptionLine("init-command", fmt.Sprintf("SET SESSION lock_wait_timeout = %d, net_write_timeout = %d", lockWait(s), netWriteTimeout)))
 	return b.String()
 }
 
-// dump streams a dump of the databases into out. It ends the sessions on the site before it ends mysqldump.
-func dump(ctx context.Context, s terms.Source, src *source, schemas []string, out io.Writer) (gtid.Set, []terms.TableRows, error) {
+// dump streams a dump of the databases into out, with the option file. It ends the sessions on the site before it ends mysqldump.
+func dump(ctx context.Context, options string, src *source, schemas []string, out io.Writer) (gtid.Set, []terms.TableRows, error) {
 	if err := ctx.Err(); err != nil {
 		return gtid.Set{}, nil, err
 	}
-	child, err := mysqld.NewChild(ctx, options(s, src.password), "mysqldump", append([]string{"--databases", "--"}, schemas...)...)
+	child, err := mysqld.NewChild(ctx, options, "mysqldump", append([]string{"--databases", "--"}, schemas...)...)
 	if err != nil {
 		return gtid.Set{}, nil, err
 	}
@@ -70,7 +73,8 @@ func dump(ctx context.Context, s terms.Source, src *source, schemas []string, ou
 	if err := child.Start(); err != nil {
 		return gtid.Set{}, nil, terms.Fail(terms.BadConfig, fmt.Errorf("start mysqldump: %w", err))
 	}
-	scan := &scanner{}
+	// The set stands at the beginning, and mysqldump has its snapshot by then.
+	scan := &scanner{settled: func() error { return src.checkXA(ctx) }}
 	copied := mysqld.Pour(stdout, io.MultiWriter(scan, out))
 	if copied != nil {
 		_ = src.end() // nobody reads any more: the dump is worth nothing, and must not hold its locks

@@ -178,6 +178,15 @@ func (m *making) logical(ctx context.Context) (gtid.Set, error) {
 	for _, s := range strangers {
 		m.warnings = append(m.warnings, "not InnoDB, so its rows are of another moment than the snapshot: "+s)
 	}
+	if m.facts.Views, err = src.invalidViews(ctx); err != nil {
+		return gtid.Set{}, err
+	}
+	if len(m.facts.Views) > 0 {
+		m.warnings = append(m.warnings, warnInvalid(m.facts.Views))
+	}
+	if !src.seesXA {
+		m.warnings = append(m.warnings, warnUnseenXA)
+	}
 	m.Report.Begin(terms.Dumping, src.facts.DataBytes)
 	part, err := m.out.Part(ctx, terms.PartDump)
 	if err != nil {
@@ -196,11 +205,17 @@ func (m *making) logical(ctx context.Context) (gtid.Set, error) {
 }
 
 func (m *making) dump(ctx context.Context, schemas []string, part io.Writer) (gtid.Set, error) {
+	if err := m.src.beginXA(ctx); err != nil {
+		return gtid.Set{}, err
+	}
 	if len(schemas) == 0 {
 		// mysqldump wants at least one. Under the lock no database comes, so the set of this moment fits.
 		text, err := mysqld.Texts(ctx, m.src.held, "SELECT @@GLOBAL.gtid_executed")
 		if err != nil {
 			return gtid.Set{}, m.src.explain(err)
+		}
+		if err := m.src.checkXA(ctx); err != nil {
+			return gtid.Set{}, err
 		}
 		m.facts.Counted = true
 		if _, err := fmt.Fprintf(part, "SET @@GLOBAL.GTID_PURGED='+%s';\n", oneLine(text[0])); err != nil {
@@ -208,7 +223,8 @@ func (m *making) dump(ctx context.Context, schemas []string, part io.Writer) (gt
 		}
 		return gtid.Parse(text[0])
 	}
-	set, tables, err := dump(ctx, m.Config.Source, m.src, schemas, m.Report.Meter(part))
+	text := options(m.Config.Source, m.src.password, m.facts.Views)
+	set, tables, err := dump(ctx, text, m.src, schemas, m.Report.Meter(part))
 	m.facts.Tables, m.facts.Counted = tables, true
 	return set, err
 }

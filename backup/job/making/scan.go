@@ -30,7 +30,9 @@ type scanner struct {
 	gtid      string
 	hasGTID   bool
 	tables    []terms.TableRows
-	err       error
+	// settled is called once the GTID set was read; nil for nothing. Its error ends the reading.
+	settled func() error
+	err     error
 }
 
 type scanState int
@@ -171,6 +173,9 @@ func (s *scanner) take(statement string) {
 		}
 		s.hasGTID = true
 		s.gtid = strings.ReplaceAll(statement[first+1:last], "\n", "")
+		if s.settled != nil {
+			s.err = s.settled()
+		}
 	}
 }
 

@@ -25,8 +25,6 @@ const (
 	dialTimeout = 10 * time.Second
 	// askTimeout bounds what is asked of a site before anything is copied.
 	askTimeout = 2 * time.Minute
-	// endTimeout bounds the end of our sessions on a site.
-	endTimeout = 10 * time.Second
 )
 
 // source is the site that is copied. Two connections stand from the beginning to the end: one holds the backup lock, the other is there
@@ -35,8 +33,13 @@ type source struct {
 	pool *sql.DB
 	// held is only used from one goroutine; killer only by end.
 	held, killer *sql.Conn
-	password     string
-	facts        serverFacts
+	// ending holds a token while sessions are being ended.
+	ending   chan struct{}
+	password string
+	facts    serverFacts
+	// seesXA is true if the account may see prepared XA transactions; endedXA is what beginXA counted.
+	seesXA  bool
+	endedXA int64
 }
 
 // serverFacts are what is to be known of the site.
@@ -82,7 +85,7 @@ func reach(ctx context.Context, s terms.Source) (_ *source, err error) {
 	if err != nil {
 		return nil, terms.Fail(terms.BadConfig, err)
 	}
-	src := &source{pool: pool, password: to.Password}
+	src := &source{pool: pool, password: to.Password, ending: make(chan struct{}, 1)}
 	defer func() {
 		if err != nil {
 			src.close()
@@ -168,9 +171,11 @@ func (s *source) checkRights(ctx context.Context) error {
 			have = append(have, strings.TrimSpace(right))
 		}
 	}
+	s.seesXA = slices.Contains(have, rightXA)
 	var lacks []string
 	for _, right := range mysql.BackupRights {
-		if !slices.Contains(have, right) {
+		// A site that has not restarted since an update has not given the right to see XA transactions: a backup is worth more than that look.
+		if !slices.Contains(have, right) && right != rightXA {
 			lacks = append(lacks, right)
 		}
 	}
@@ -204,27 +209,6 @@ func (s *source) lock(ctx context.Context, wait int) error {
 		return terms.Fail(terms.SourceBusy, fmt.Errorf("a change of a table has run on the site for more than %d s: try again once it is done", wait))
 	}
 	return s.explain(err)
-}
-
-// address is that of a session, without its port.
-const address = "LEFT(host, LENGTH(host) - LENGTH(SUBSTRING_INDEX(host, ':', -1)))"
-
-// end ends every session of ours on the site but the one that does it, and with them every lock. Then it ends that, too.
-func (s *source) end() error {
-	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
-	defer cancel()
-	// Others of the account, on another address, are another backup's.
-	ids, err := mysqld.Texts(ctx, s.killer, "SELECT id FROM performance_schema.processlist WHERE user = SUBSTRING_INDEX(USER(), '@', 1) AND id <> CONNECTION_ID() AND "+
-		address+" = (SELECT "+address+" FROM performance_schema.processlist WHERE id = CONNECTION_ID())")
-	if err != nil {
-		return fmt.Errorf("list our sessions on the site: %w", err)
-	}
-	for _, id := range ids {
-		if err := mysqld.Run(ctx, s.killer, "KILL "+id); err != nil && mysqld.Number(err) != numberNoSuchThread {
-			return fmt.Errorf("end our session on the site: %w", err)
-		}
-	}
-	return nil
 }
 
 func (s *source) schemas(ctx context.Context) ([]string, error) {

@@ -33,6 +33,8 @@ type Facts struct {
 	Tablespaces []Tablespace `json:"tablespaces,omitempty"`
 	// Events are those of the active site; of a backup of a site that holds events back.
 	Events []Event `json:"events,omitempty"`
+	// Views are those that were not valid; of a Logical backup.
+	Views []View `json:"views,omitempty"`
 	// PageSize, CaseNames and DataFilePath are settings that the data was made with.
 	PageSize     int64  `json:"pageSize"`
 	CaseNames    int64  `json:"caseNames"`
@@ -60,6 +62,15 @@ type Event struct {
 	Schema  string `json:"schema"`
 	Name    string `json:"name"`
 	Enabled bool   `json:"enabled,omitempty"`
+}
+
+// View is one that was not valid: mysqldump cannot read it.
+type View struct {
+	Schema string `json:"schema"`
+	Name   string `json:"name"`
+	// Create is the statement that makes it, and Collation that of the connection that made it.
+	Create    string `json:"create"`
+	Collation string `json:"collation"`
 }
 
 // Tablespace is a general one.

@@ -28,7 +28,7 @@ const (
 	SourceRefused Reason = "SourceRefused"
 	// SourceLost: the site went away, or ended the sessions, in the middle. Take another site.
 	SourceLost Reason = "SourceLost"
-	// SourceBusy: something on the site that runs for long kept the dump from beginning. Try later.
+	// SourceBusy: something on the site kept the dump from beginning: what runs for long, or an XA transaction that is prepared. Try later.
 	SourceBusy Reason = "SourceBusy"
 	// DumpFailed: mysqldump ended with an error, or without its last line.
 	DumpFailed Reason = "DumpFailed"

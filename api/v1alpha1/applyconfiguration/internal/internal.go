@@ -278,6 +278,24 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: scratch
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupScratch
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.BackupVerificationWait
+  map:
+    fields:
+    - name: message
+      type:
+        scalar: string
+    - name: notBefore
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: order
+      type:
+        scalar: string
+    - name: reason
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
+    - name: tries
+      type:
+        scalar: numeric
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.BackupVerified
   map:
     fields:
@@ -1081,6 +1099,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: startedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: verificationWaits
+      type:
+        namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupVerificationWait
     - name: verified
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupVerified

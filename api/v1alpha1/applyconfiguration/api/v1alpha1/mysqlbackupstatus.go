@@ -46,6 +46,8 @@ type MysqlBackupStatusApplyConfiguration struct {
 	Progress *int32 `json:"progress,omitempty"`
 	// verified says what came of the last verification; empty if there was none.
 	Verified *BackupVerifiedApplyConfiguration `json:"verified,omitempty"`
+	// verificationWaits says why the verification that was asked for has no outcome yet, and when it is tried again; empty if none waits.
+	VerificationWaits *BackupVerificationWaitApplyConfiguration `json:"verificationWaits,omitempty"`
 	// reason is why it is in this phase, one CamelCase word.
 	Reason *apiv1alpha1.Reason `json:"reason,omitempty"`
 	// message says it to people, with the next step.
@@ -183,6 +185,14 @@ func (b *MysqlBackupStatusApplyConfiguration) WithProgress(value int32) *MysqlBa
 // If called multiple times, the Verified field is set to the value of the last call.
 func (b *MysqlBackupStatusApplyConfiguration) WithVerified(value *BackupVerifiedApplyConfiguration) *MysqlBackupStatusApplyConfiguration {
 	b.Verified = value
+	return b
+}
+
+// WithVerificationWaits sets the VerificationWaits field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the VerificationWaits field is set to the value of the last call.
+func (b *MysqlBackupStatusApplyConfiguration) WithVerificationWaits(value *BackupVerificationWaitApplyConfiguration) *MysqlBackupStatusApplyConfiguration {
+	b.VerificationWaits = value
 	return b
 }
 

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backups
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/backup/job/terms"
+	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
+)
+
+// asked is a completed backup that passed once, and that a person wants verified again.
+func asked(mb *v1alpha1.MysqlBackup) {
+	completedAt(began)(mb)
+	mb.Status.Verified = &v1alpha1.BackupVerified{At: timeOf(began), Outcome: v1alpha1.BackupPassed, RestoreSeconds: 30}
+	mb.Annotations = map[string]string{v1alpha1.AnnotationVerifyBackup: "now"}
+}
+
+// However often a verification ends because of something that says nothing of the backup: it is never called bad for that, what an earlier one
+// found stays, and it is tried again, less and less often.
+func TestAVerificationThatSaysNothingOfTheBackupIsTriedAgain(t *testing.T) {
+	for name, tc := range map[string]struct {
+		end    func(*world)
+		reason v1alpha1.Reason
+	}{
+		"the storage is away": {func(w *world) {
+			w.ends("verify-monday", terms.ExitStorage, terms.Result{Reason: "StorageUnreachable", Message: "no route", Backup: "monday"})
+		}, v1alpha1.ReasonStorageUnreachable},
+		"its bucket is full": {func(w *world) {
+			w.ends("verify-monday", terms.ExitStorage, terms.Result{Reason: "StorageFull", Backup: "monday"})
+		}, v1alpha1.ReasonStorageFull},
+		"it stood still": {func(w *world) {
+			w.ends("verify-monday", terms.ExitSource, terms.Result{Reason: terms.Stalled, Backup: "monday"})
+		}, v1alpha1.ReasonStalled},
+		"it was told to end": {func(w *world) {
+			w.ends("verify-monday", terms.ExitYielded, terms.Result{Reason: terms.Yielded, Backup: "monday"})
+		}, v1alpha1.ReasonYielded},
+		"its node was lost":              {func(w *world) { w.jobEnds(w.jobOf("verify-monday"), false, "") }, v1alpha1.ReasonFailed},
+		"its pod never came to run":      {func(w *world) { w.jobEnds(w.jobOf("verify-monday"), false, batchv1.JobReasonDeadlineExceeded) }, v1alpha1.ReasonFailed},
+		"it was killed for its memory":   {func(w *world) { w.ends("verify-monday", 137, "") }, v1alpha1.ReasonFailed},
+		"it ended and nobody heard why":  {func(w *world) { w.ends("verify-monday", 1, "") }, v1alpha1.ReasonFailed},
+		"it succeeded and nobody saw it": {func(w *world) { w.ends("verify-monday", 0, "") }, v1alpha1.ReasonFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nil)), order("monday", asked))
+			var pause time.Duration
+			for try := int32(1); try <= 8; try++ {
+				w.step("monday")
+				made := w.jobOf("verify-monday")
+				if made == nil || attemptOf(made) != try {
+					t.Fatalf("try %d: %+v", try, made)
+				}
+				tc.end(w)
+				w.step("monday")
+				w.step("monday")
+				mb := w.get("monday")
+				if v := mb.Status.Verified; v == nil || v.Outcome != v1alpha1.BackupPassed {
+					t.Fatalf("try %d says something of the backup: %+v", try, v)
+				}
+				waits := mb.Status.VerificationWaits
+				if waits == nil || waits.Tries != try || waits.Reason != tc.reason || waits.Message == "" || mb.Annotations[v1alpha1.AnnotationVerifyBackup] == "" {
+					t.Fatalf("try %d: it waits for %+v", try, waits)
+				}
+				// As Kubernetes does once the Job has gone.
+				if err := w.c.DeleteAllOf(w.ctx, &corev1.Pod{}, client.InNamespace(mb.Namespace)); err != nil {
+					t.Fatal(err)
+				}
+				if w.jobOf("verify-monday") != nil {
+					t.Fatalf("try %d is followed by another at once", try)
+				}
+				next := waits.NotBefore.Sub(w.now)
+				if next < pause || next <= 0 || next > time.Hour {
+					t.Errorf("after %s it waits %s", pause, next)
+				}
+				pause, w.now = next, waits.NotBefore.Time
+			}
+			if pause != time.Hour {
+				t.Errorf("in the end it waits %s", pause)
+			}
+			if n := w.said.Count(v1alpha1.ReasonBackupVerificationWaits); n != 1 || w.said.Count(v1alpha1.ReasonBackupNotRestorable) != 0 {
+				t.Errorf("told: %v", w.said.List)
+			}
+			w.step("monday")
+			w.ends("verify-monday", 0, terms.Result{Reason: terms.Succeeded, Backup: "monday", RestoreSeconds: 7})
+			w.step("monday")
+			if mb := w.get("monday"); mb.Status.Verified.RestoreSeconds != 7 || mb.Status.VerificationWaits != nil || mb.Annotations[v1alpha1.AnnotationVerifyBackup] != "" {
+				t.Errorf("its outcome: %+v", mb.Status)
+			}
+		})
+	}
+}
+
+// The storage answers, and has no such backup: that is an outcome, but not at once. A volume that is not mounted looks the same.
+func TestABackupThatIsMissingIsNotRestorable(t *testing.T) {
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nil)), order("monday", asked))
+	for try := 1; try <= missingTries; try++ {
+		if v := w.get("monday").Status.Verified; v.Outcome != v1alpha1.BackupPassed {
+			t.Fatalf("after %d tries: %+v", try-1, v)
+		}
+		w.step("monday")
+		w.ends("verify-monday", terms.ExitStorage, terms.Result{Reason: "NotFound", Backup: "monday"})
+		w.step("monday")
+		w.now = w.now.Add(time.Hour)
+	}
+	if mb := w.get("monday"); mb.Status.Verified.Outcome != v1alpha1.BackupNotRestorable || mb.Status.VerificationWaits != nil {
+		t.Errorf("%+v", mb.Status)
+	}
+}
+
+// Who has mended what it waits for need not wait, and who takes the order back has it end.
+func TestAVerificationThatWaitsObeys(t *testing.T) {
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nil)), order("monday", asked))
+	w.step("monday")
+	w.ends("verify-monday", terms.ExitStorage, terms.Result{Reason: "AccessDenied", Backup: "monday"})
+	w.step("monday")
+	if w.step("monday"); w.jobOf("verify-monday") != nil {
+		t.Fatal("it does not wait")
+	}
+	order := func(value string) {
+		mb := w.get("monday")
+		mb.Annotations = map[string]string{v1alpha1.AnnotationVerifyBackup: value}
+		if err := w.c.Update(w.ctx, mb); err != nil {
+			t.Fatal(err)
+		}
+		w.step("monday")
+	}
+	if order("again"); w.jobOf("verify-monday") == nil {
+		t.Error("a new order is not tried at once")
+	}
+	w.ends("verify-monday", terms.ExitStorage, terms.Result{Reason: "AccessDenied", Backup: "monday"})
+	w.step("monday")
+	if order(""); w.get("monday").Status.VerificationWaits != nil || w.jobOf("verify-monday") != nil {
+		t.Errorf("nobody wants it any more: %+v", w.get("monday").Status)
+	}
+}
+
+// What is verified is kept. So of those that schedules ordered only the newest waits; the order of a person stays.
+func TestOnlyTheNewestVerificationOfAScheduleWaits(t *testing.T) {
+	waits := func(value string) func(*v1alpha1.MysqlBackup) {
+		return func(mb *v1alpha1.MysqlBackup) {
+			mb.Annotations = map[string]string{v1alpha1.AnnotationVerifyBackup: value}
+			mb.Status.VerificationWaits = &v1alpha1.BackupVerificationWait{Tries: 3, Order: value, NotBefore: timeOf(began.Add(time.Hour)), Message: "no route"}
+		}
+	}
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(func(p *v1alpha1.BackupProfile) { p.Verification = &v1alpha1.BackupVerification{AfterEvery: 1} })),
+		order("monday", completedAt(began.Add(-3*time.Hour)), waits(bySchedule)), order("tuesday", completedAt(began.Add(-2*time.Hour)), waits("now")), order("wednesday", completedAt(began.Add(-time.Hour))))
+	w.group()
+	var got []string
+	for _, name := range []string{"monday", "tuesday", "wednesday"} {
+		got = append(got, w.get(name).Annotations[v1alpha1.AnnotationVerifyBackup])
+	}
+	if want := []string{"", "now", bySchedule}; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("orders %q, want %q", got, want)
+	}
+	if c := w.condition(v1alpha1.ConditionBackupVerified); c.Reason != string(v1alpha1.ReasonBackupNotVerified) {
+		t.Errorf("%+v", c)
+	}
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"testing"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/monitor"
+)
+
+// A site on which an XA transaction is prepared is no source of a backup, as long as its sidecar says so itself.
+func TestAPreparedXATransactionIsAFactOfItsSite(t *testing.T) {
+	var s monitor.SiteFacts
+	s.Sidecar.Answered, s.Sidecar.Report.PreparedXA = true, 2
+	if !siteFacts(s, "a").PreparedXA {
+		t.Error("nobody hears of it")
+	}
+	s.Sidecar.Answered = false
+	if siteFacts(s, "a").PreparedXA {
+		t.Error("what a sidecar said earlier may be over")
+	}
+}
+
+// TestAReplicaThatSkipsTransactionsIsAFactOfItsSite covers I7: no backup is taken of it, whether the filter is set or only remembered.
+func TestAReplicaThatSkipsTransactionsIsAFactOfItsSite(t *testing.T) {
+	var s monitor.SiteFacts
+	if siteFacts(s, "a").Filtered {
+		t.Error("a site without a filter has one")
+	}
+	s.MySQL.Filtered = true
+	if !siteFacts(s, "a").Filtered {
+		t.Error("a filter that is set is not seen")
+	}
+	s.MySQL.Filtered, s.View.Reason = false, v1alpha1.ReasonReplicationFiltered
+	if !siteFacts(s, "a").Filtered {
+		t.Error("a filter that was taken away is forgotten")
+	}
+	s.MySQL.ReplicaOf, s.MySQL.IORunning, s.MySQL.SQLRunning, s.MySQL.Delayed = "a", true, true, true
+	if siteFacts(s, "a").Following {
+		t.Error("a replica that is behind on purpose follows")
+	}
+}
