@@ -183,10 +183,14 @@ func (b *Backups) removeArtifact(ctx context.Context, k *look) error {
 	if ending, err := b.stillEnding(ctx, k); ending || err != nil {
 		return err
 	}
-	if ok, err := b.jobTurn(ctx, v1alpha1.TaskDelete, types.NamespacedName{Namespace: k.mb.Namespace, Name: v1alpha1.DeleteJob(k.mb.Name)}); !ok || err != nil {
+	ok, err := b.jobTurn(ctx, v1alpha1.TaskDelete, types.NamespacedName{Namespace: k.mb.Namespace, Name: v1alpha1.DeleteJob(k.mb.Name)})
+	if err != nil {
 		return err
 	}
-	err := b.create(ctx, k.job(b.Install).Delete())
+	if b.turns.refused(k.key(), !ok); !ok {
+		return nil // the next look says it in status
+	}
+	err = b.create(ctx, k.job(b.Install).Delete())
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		// The namespace goes, and the bucket must outlive it: the group can be restored from there.
 		k.kept = "the namespace is being deleted"
