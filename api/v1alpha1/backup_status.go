@@ -154,7 +154,7 @@ type BackupProfileStatus struct {
 	//
 	// +optional
 	RestoreSeconds int64 `json:"restoreSeconds,omitempty"`
-	// reason is what keeps the profile from making backups, one CamelCase word; empty if nothing does.
+	// reason is what keeps the profile from making backups or from removing old ones, one CamelCase word; empty if nothing does.
 	//
 	// +optional
 	Reason Reason `json:"reason,omitempty"`

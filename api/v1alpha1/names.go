@@ -86,6 +86,8 @@ const (
 	AnnotationSpecHash = Domain + "/spec-hash"
 	// AnnotationAuthority, on the Deployment of a site, is the key that its pod trusts, as in the environment of the sidecar.
 	AnnotationAuthority = Domain + "/authority"
+	// AnnotationRestores, on the Deployment of the site that is restored, tells apart what its pod loads.
+	AnnotationRestores = Domain + "/restores"
 	// AnnotationAllowGroups, on a TLS Secret, lists the groups of its namespace that may use it, separated by commas; * means all.
 	AnnotationAllowGroups = Domain + "/allow-groups"
 	// AnnotationKeyringDigest is the digest of a keyring in escrow.

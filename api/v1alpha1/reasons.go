@@ -50,7 +50,7 @@ const (
 	ReasonUpdatingActive Reason = "UpdatingActive"
 	// ReasonFailoverInFlight: the rollout waits until the role has moved.
 	ReasonFailoverInFlight Reason = "FailoverInFlight"
-	// ReasonLongWorkInFlight: the rollout waits until a clone or a keyring is done.
+	// ReasonLongWorkInFlight: the rollout waits until a clone, a keyring or the load of a backup is done.
 	ReasonLongWorkInFlight Reason = "LongWorkInFlight"
 	// ReasonSecretMissing: the Secret with the group's certificate is missing.
 	ReasonSecretMissing Reason = "SecretMissing"

@@ -44,6 +44,8 @@ const (
 	ReasonBackupMissed Reason = "BackupMissed"
 	// ReasonBackupElsewhere: a profile was removed and made again with another storage, while there are backups in the old one.
 	ReasonBackupElsewhere Reason = "BackupElsewhere"
+	// ReasonRetentionHeld: old backups stay, because another group is to begin with one of them and does not have it yet.
+	ReasonRetentionHeld Reason = "RetentionHeld"
 	// ReasonBackupScheduleUnusable: a schedule cannot be read, or names a time zone that is not known.
 	ReasonBackupScheduleUnusable Reason = "BackupScheduleUnusable"
 	// ReasonBackupsMade: every profile has a backup, and none that was due is missing.

@@ -336,7 +336,7 @@ func (p *backupPod) spec() corev1.PodSpec {
 		Args: []string{"install", program}, Resources: *p.b.Profile.Resources.DeepCopy(), SecurityContext: render.ContainerSecurity(),
 		VolumeMounts: []corev1.VolumeMount{{Name: volumeBin, MountPath: render.BinDir}},
 	}
-	return corev1.PodSpec{
+	spec := corev1.PodSpec{
 		RestartPolicy:                 corev1.RestartPolicyNever,
 		AutomountServiceAccountToken:  new(false),
 		EnableServiceLinks:            new(false),
@@ -353,4 +353,6 @@ func (p *backupPod) spec() corev1.PodSpec {
 		}},
 		Volumes: p.volumes,
 	}
+	p.b.place(&spec)
+	return spec
 }

@@ -149,6 +149,9 @@ func (b *Backups) gatherRemoval(k *look) {
 		k.kept = "the credentials of the storage may not delete; remove it there by hand, or by a rule of the bucket"
 	}
 	f.Keep = k.kept != ""
+	if b.turns.waits(k.key()) {
+		k.waits = "it waits until fewer other backups are removed"
+	}
 }
 
 // deadline is until when it may be started.

@@ -33,11 +33,34 @@ func (b *Backups) perform(ctx context.Context, k *look, step backup.Step) error 
 		b.tellKept(k)
 		return b.letGo(ctx, k)
 	case backup.Wait:
-		if k.leftover {
+		if k.leftover || k.spent() {
 			return b.removeJob(ctx, k.made.object)
 		}
 	}
 	return nil
+}
+
+// scratchKept is how long the pod of a failed Physical backup stays, for its log to be read.
+const scratchKept = time.Hour
+
+// spent is true once the Job of a backup has ended and its pod holds a copy of the data for nothing: the scratch volume goes with the pod.
+// That of a completed backup goes at once, as the result is persisted.
+func (k *look) spent() bool {
+	return k.holdsCopy() && (k.mb.Status.Phase == v1alpha1.BackupCompleted || k.untilSpent() <= 0)
+}
+
+// holdsCopy is true if the Job of a backup has ended, and its pod may have a scratch volume. The profile may have another method by now.
+func (k *look) holdsCopy() bool {
+	ended := k.made.job == backup.JobSucceeded || k.made.job == backup.JobFailed
+	return ended && k.mb.Status.Method == v1alpha1.BackupPhysical && (k.mb.Status.Phase == v1alpha1.BackupCompleted || k.mb.Status.Phase == v1alpha1.BackupFailed)
+}
+
+// untilSpent is how long the log of a failed backup still stays.
+func (k *look) untilSpent() time.Duration {
+	if k.mb.Status.FinishedAt == nil {
+		return scratchKept
+	}
+	return k.mb.Status.FinishedAt.Add(scratchKept).Sub(k.now)
 }
 
 // start makes the Job of the attempt that status counts.
@@ -160,10 +183,14 @@ func (b *Backups) removeArtifact(ctx context.Context, k *look) error {
 	if ending, err := b.stillEnding(ctx, k); ending || err != nil {
 		return err
 	}
-	if ok, err := b.jobTurn(ctx, v1alpha1.TaskDelete, types.NamespacedName{Namespace: k.mb.Namespace, Name: v1alpha1.DeleteJob(k.mb.Name)}); !ok || err != nil {
+	ok, err := b.jobTurn(ctx, v1alpha1.TaskDelete, types.NamespacedName{Namespace: k.mb.Namespace, Name: v1alpha1.DeleteJob(k.mb.Name)})
+	if err != nil {
 		return err
 	}
-	err := b.create(ctx, k.job(b.Install).Delete())
+	if b.turns.refused(k.key(), !ok); !ok {
+		return nil // the next look says it in status
+	}
+	err = b.create(ctx, k.job(b.Install).Delete())
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		// The namespace goes, and the bucket must outlive it: the group can be restored from there.
 		k.kept = "the namespace is being deleted"

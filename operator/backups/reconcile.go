@@ -89,6 +89,8 @@ func (b *Backups) again(k *look, step backup.Step, verifying bool) time.Duration
 		return whenWaiting
 	case step.Phase == v1alpha1.BackupRunning:
 		return 3 * whenWaiting // events of the Job and the pod come earlier
+	case k.holdsCopy():
+		return max(whenWaiting, k.untilSpent())
 	}
 	return 0
 }

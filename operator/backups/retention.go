@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,8 +23,11 @@ import (
 // failedMax is how many failed backups of a schedule are kept for people to look at.
 const failedMax = 10
 
-// expire removes what no rule keeps: the MysqlBackup, and with it its data in the storage.
-func (b *Backups) expire(ctx context.Context, g *groupLook, p *v1alpha1.BackupProfile, all []backup.Artifact) error {
+// restoreHolds is how long a group that is to begin with a backup keeps it from being removed, unless it is loading it.
+const restoreHolds = 7 * 24 * time.Hour
+
+// expire removes what no rule keeps: the MysqlBackup, and with it its data in the storage. It returns why some of that stays; empty if all goes.
+func (b *Backups) expire(ctx context.Context, g *groupLook, p *v1alpha1.BackupProfile, all []backup.Artifact) (held string, err error) {
 	var gone []string
 	if r := p.Retention; r != nil {
 		rule := backup.Retention{Count: int(r.Count), MinCount: int(r.MinCount)}
@@ -33,11 +37,11 @@ func (b *Backups) expire(ctx context.Context, g *groupLook, p *v1alpha1.BackupPr
 		gone = backup.Expired(all, rule, g.now)
 	}
 	if len(gone) > 0 {
-		restored, err := b.beingRestored(ctx, g.key)
+		restored, err := b.beingRestored(ctx, g.key, g.now)
 		if err != nil {
-			return err
+			return "", err
 		}
-		gone = slices.DeleteFunc(gone, func(name string) bool { return restored[name] || restored[""] })
+		gone, held = restored.spare(gone)
 	}
 	expired := len(gone)
 	gone = append(gone, g.oldFailures(p.Name)...)
@@ -46,13 +50,13 @@ func (b *Backups) expire(ctx context.Context, g *groupLook, p *v1alpha1.BackupPr
 		mb := &g.of[p.Name][at]
 		uid := mb.UID
 		if err := b.Client.Delete(ctx, mb, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("remove backup %s: %w", name, err)
+			return held, fmt.Errorf("remove backup %s: %w", name, err)
 		}
 		if i < expired {
 			b.Recorder.Emit(g.group, nil, eventExpired, "Backup %s of profile %s is removed: no rule of the retention keeps it", name, p.Name)
 		}
 	}
-	return nil
+	return held, nil
 }
 
 // oldFailures returns the failed backups of a schedule beyond those that are kept. They hold no data.
@@ -73,33 +77,73 @@ func (g *groupLook) oldFailures(profile string) []string {
 	return out
 }
 
-// beingRestored returns the backups of a group from which other groups are being made, and "" if one of those has not chosen yet.
-func (b *Backups) beingRestored(ctx context.Context, of types.NamespacedName) (map[string]bool, error) {
+// restored are the backups of a group from which other groups are being made, with the first of those; "" if it has not chosen one yet.
+type restored map[string]types.NamespacedName
+
+// spare returns which backups go all the same, and says of the others why they stay.
+func (r restored) spare(gone []string) (left []string, held string) {
+	var by types.NamespacedName
+	for _, name := range gone {
+		holder, is := r[name]
+		if !is {
+			holder, is = r[""]
+		}
+		switch {
+		case !is:
+			left = append(left, name)
+		case by.Name == "" || holder.String() < by.String():
+			by = holder
+		}
+	}
+	if n := len(gone) - len(left); n > 0 {
+		held = fmt.Sprintf("old backups stay (%d): group %s is to begin with one of the backups here, and does not have it yet; see its condition RestoreReady, "+
+			"or delete that group if nobody needs it", n, by)
+	}
+	return left, held
+}
+
+// beingRestored finds the groups that are made from backups of a group. One that has had no success for long holds nothing: it may be forgotten.
+func (b *Backups) beingRestored(ctx context.Context, of types.NamespacedName, now time.Time) (restored, error) {
 	var groups v1alpha1.MysqlFailoverGroupList
 	if err := b.Client.List(ctx, &groups, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list groups: %w", err)
 	}
-	out := map[string]bool{}
+	out := restored{}
 	for i := range groups.Items {
 		g := &groups.Items[i]
-		from := g.Spec.InitFromBackup
-		if from == nil || g.Status.Restore != nil && g.Status.Restore.Phase == v1alpha1.RestoreCompleted || g.Status.Epoch > 0 {
+		if !restores(g, now) || sourceOf(g) != of {
 			continue
 		}
-		source := types.NamespacedName{Namespace: g.Namespace, Name: g.Name}
-		if f := from.From; f != nil {
-			source = types.NamespacedName{Namespace: cmp.Or(f.Namespace, g.Namespace), Name: cmp.Or(f.Group, g.Name)}
-		}
-		if source != of {
-			continue
-		}
-		name := from.Backup
+		name, key := g.Spec.InitFromBackup.Backup, client.ObjectKeyFromObject(g)
 		if g.Status.Restore != nil && g.Status.Restore.Backup != "" {
 			name = g.Status.Restore.Backup
 		}
-		out[name] = true
+		if first, is := out[name]; !is || key.String() < first.String() {
+			out[name] = key
+		}
 	}
 	return out, nil
+}
+
+// restores is true for a group that is to begin with a backup, and loads it or was made or began not long ago.
+func restores(g *v1alpha1.MysqlFailoverGroup, now time.Time) bool {
+	st := g.Status.Restore
+	if g.Spec.InitFromBackup == nil || g.Status.Epoch > 0 || st != nil && st.Phase == v1alpha1.RestoreCompleted {
+		return false
+	}
+	began := g.CreationTimestamp.Time
+	if st != nil && st.StartedAt != nil && st.StartedAt.After(began) {
+		began = st.StartedAt.Time
+	}
+	return st != nil && st.Phase == v1alpha1.RestoreLoading || began.IsZero() || now.Sub(began) < restoreHolds // of what is not known nothing goes
+}
+
+// sourceOf is the group whose backup a group begins with.
+func sourceOf(g *v1alpha1.MysqlFailoverGroup) types.NamespacedName {
+	if f := g.Spec.InitFromBackup.From; f != nil {
+		return types.NamespacedName{Namespace: cmp.Or(f.Namespace, g.Namespace), Name: cmp.Or(f.Group, g.Name)}
+	}
+	return client.ObjectKeyFromObject(g)
 }
 
 // sweep removes what killed attempts left, once a day: while the finished Job of the last sweep exists, it makes no other.

@@ -149,7 +149,8 @@ func (b *Backups) profile(ctx context.Context, g *groupLook, p *v1alpha1.BackupP
 			out.VerificationScheduled = timeOf(due.Seen)
 		}
 	}
-	if err := b.expire(ctx, g, p, h.All); err != nil {
+	held, err := b.expire(ctx, g, p, h.All)
+	if err != nil {
 		return err
 	}
 	if err := b.sweep(ctx, g, p, out.LastAttempt); err != nil {
@@ -162,8 +163,11 @@ func (b *Backups) profile(ctx context.Context, g *groupLook, p *v1alpha1.BackupP
 	case trouble != nil:
 		ready = backup.State{Reason: v1alpha1.ReasonBackupScheduleUnusable, Message: trouble.Error()}
 	}
-	if !ready.OK {
+	switch {
+	case !ready.OK:
 		out.Reason, out.Message = ready.Reason, clip(ready.Message)
+	case held != "":
+		out.Reason, out.Message = v1alpha1.ReasonRetentionHeld, clip(held)
 	}
 	g.ready = append(g.ready, named{p.Name, ready})
 	if p.Verification != nil {

@@ -122,7 +122,7 @@ func (k *look) deletingText() string {
 	case k.removal.job == backup.JobFailed:
 		return "it could not be removed from the storage, and is tried again: " + k.removal.text()
 	}
-	return ""
+	return k.waits
 }
 
 func location(k *look) string { return placeOf(k.profile, k.mb.Namespace, k.mb.Spec.Group) }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,6 +28,8 @@ type turns struct {
 	unable map[types.NamespacedName]time.Time
 	// jobs are the other Jobs that were allowed to start, by task and name.
 	jobs map[string]map[types.NamespacedName]time.Time
+	// queued are the backups whose removal got no turn at the last look.
+	queued map[types.NamespacedName]bool
 }
 
 // unableFor is how long a look counts that found a backup unable to start.
@@ -46,6 +50,7 @@ func (t *turns) release(key types.NamespacedName) {
 	defer t.mu.Unlock()
 	delete(t.granted, key)
 	delete(t.unable, key)
+	delete(t.queued, key)
 }
 
 // turn says whether a backup that is able to start may do so.
@@ -113,6 +118,65 @@ func (b *Backups) wakeWaiting(ctx context.Context) {
 // seenAfter is how long a new Job may be missing from the cache.
 const seenAfter = 15 * time.Second
 
+// podlessFor is how long a new Job holds its turn without a pod: a quota may refuse it for as long as the Job stands.
+const podlessFor = 3 * time.Minute
+
+// holdsTurn is true for a Job that keeps others of its task waiting: one of ours that runs, or may yet. Anybody who may make Jobs in a namespace
+// can give one our labels, and one without a pod does no work.
+func holdsTurn(job *batchv1.Job, task string, now time.Time) bool {
+	if !ours(job, task) || job.Spec.Suspend != nil && *job.Spec.Suspend {
+		return false
+	}
+	for _, c := range job.Status.Conditions {
+		if c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) {
+			return false
+		}
+	}
+	age := now.Sub(job.CreationTimestamp.Time)
+	switch {
+	case job.Status.Active == 0:
+		return age < podlessFor
+	case job.Status.Ready != nil && *job.Status.Ready == 0:
+		return age < overdue // no node, no volume or no image
+	}
+	return true
+}
+
+// ours is true for the one Job that a MysqlBackup, or a profile of a group, has for a task.
+func ours(job *batchv1.Job, task string) bool {
+	owner := metav1.GetControllerOf(job)
+	if owner == nil || owner.APIVersion != v1alpha1.GroupVersion.String() {
+		return false
+	}
+	switch task {
+	case v1alpha1.TaskVerify:
+		return owner.Kind == "MysqlBackup" && job.Name == v1alpha1.VerifyJob(owner.Name)
+	case v1alpha1.TaskDelete:
+		return owner.Kind == "MysqlBackup" && job.Name == v1alpha1.DeleteJob(owner.Name)
+	case v1alpha1.TaskSweep:
+		return owner.Kind == "MysqlFailoverGroup" && job.Name == v1alpha1.SweepJob(owner.Name, job.Labels[v1alpha1.LabelBackupProfile])
+	}
+	return false
+}
+
+// refused notes whether a removal waits for its turn.
+func (t *turns) refused(key types.NamespacedName, waits bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.queued == nil {
+		t.queued = map[types.NamespacedName]bool{}
+	}
+	if t.queued[key] = waits; !waits {
+		delete(t.queued, key)
+	}
+}
+
+func (t *turns) waits(key types.NamespacedName) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.queued[key]
+}
+
 // jobTurn says whether another Job of a task may start.
 func (b *Backups) jobTurn(ctx context.Context, task string, key types.NamespacedName) (bool, error) {
 	t := &b.turns
@@ -131,7 +195,7 @@ func (b *Backups) jobTurn(ctx context.Context, task string, key types.Namespaced
 	let, running := t.jobs[task], 0
 	for i := range jobs.Items {
 		delete(let, client.ObjectKeyFromObject(&jobs.Items[i]))
-		if jobs.Items[i].Status.CompletionTime == nil && jobs.Items[i].Status.Failed == 0 {
+		if holdsTurn(&jobs.Items[i], task, b.Now()) {
 			running++
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/restoring"
 	"github.com/mysql-mfg/mfg/operator/rollout"
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
@@ -49,7 +50,10 @@ func (r *Reconciler) rolloutSite(s *scope.Scope, spec v1alpha1.Site, want *appsv
 	site.Uncloned = scope.Encrypted(s.Group) && r.clones.Uncloned(s, name)
 	site.Starting = scope.BeingReplaced(s, name)
 	// While nothing is known of the sites, as after a restart, a site that is not ready may still serve.
-	site.Broken = s.Known && !s.Facts.Sites[name].MysqlUp && s.Now.Sub(scope.UnavailableSince(current, s.Now)) >= scope.BrokenAfter
+	// While a backup is loaded the pod is not ready and MySQL does not answer: that is no failure.
+	loads := restoring.Loading(s, name)
+	site.Loading = loads && restoring.SameOrder(current, want)
+	site.Broken = !loads && s.Known && !s.Facts.Sites[name].MysqlUp && s.Now.Sub(scope.UnavailableSince(current, s.Now)) >= scope.BrokenAfter
 	// A site that does not come up, or has no data, loses nothing by a new pod, and may need exactly this one.
 	templates := scope.Templates{Has: scope.SpecHash(current), Want: scope.SpecHash(want), Ordered: scope.Ordered(s, name, want)}
 	if s.Upgrade.Sort(s.Group, name, templates) && !site.Broken && !site.Uncloned {

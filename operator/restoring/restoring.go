@@ -190,6 +190,7 @@ func input(group *v1alpha1.MysqlFailoverGroup, site string) *render.Restore {
 // changes: removing it would move the role for nothing. What it mounts for that must be certain to exist, and a volume is not.
 func Deployment(s *scope.Scope, in render.Input, site v1alpha1.Site) *appsv1.Deployment {
 	want, current := render.Deployment(in, site), s.Deployments[site.Name]
+	noteOrder(want, in.Restore)
 	restored := input(s.Group, site.Name)
 	if in.Restore != nil || current == nil || restored == nil || restored.From.Storage.Volume != nil || s.RestoreSite != site.Name || !isOrBecomesActive(s, site.Name) {
 		return want

@@ -12,6 +12,7 @@ func settled(s Site) bool   { return s.Settled }
 func starting(s Site) bool  { return s.Starting && !s.Settled }
 func broken(s Site) bool    { return s.Broken }
 func busy(s Site) bool      { return s.Busy }
+func loading(s Site) bool   { return s.Loading }
 func active(s Site) bool    { return s.Active }
 func moving(s Site) bool    { return s.Moving }
 func candidate(s Site) bool { return s.Candidate }

@@ -35,6 +35,8 @@ type Site struct {
 	Broken bool
 	// Busy is true while long work runs on the site.
 	Busy bool
+	// Loading is true while a backup is loaded onto the site, which a new pod would begin again.
+	Loading bool
 	// Kept says why the site's pod must not be replaced, whatever its template is; normally empty.
 	Kept string
 	// Diverged is true if the site has transactions that the group's history lacks.
@@ -152,6 +154,11 @@ func postponed(g Group) (Decision, bool) {
 	// The work would be lost, and on the active site also the work of the site that clones from it.
 	if s, ok := find(g.Sites, busy); ok {
 		return wait(v1alpha1.ReasonLongWorkInFlight, s.Name, "long work runs on %s; the update continues afterwards", s.Name), true
+	}
+	// Hours of it would be lost. A load that has failed has nothing to lose, and may need just this update.
+	if s, ok := find(g.Sites, and(outdated, loading)); ok {
+		return wait(v1alpha1.ReasonLongWorkInFlight, s.Name, "a backup is loaded onto %s, and a new pod would begin again; the update continues afterwards, "+
+			"or when the pod is deleted", s.Name), true
 	}
 	// A pod replaced now could be the one that the failover needs.
 	if g.Transition {

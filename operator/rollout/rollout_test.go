@@ -35,6 +35,8 @@ func sites(text string) []rollout.Site {
 				s.Broken = true
 			case "busy":
 				s.Busy = true
+			case "loading":
+				s.Loading = true
 			case "dr":
 				s.Candidate = false
 			case "late":
@@ -73,6 +75,21 @@ func TestNext(t *testing.T) {
 		reason  rollout.Reason
 		site    string
 	}{
+		"a backup is loaded": {
+			because: "a new pod would begin again",
+			sites:   "a old loading", reason: v1alpha1.ReasonLongWorkInFlight, site: "a",
+		},
+		"a backup is loaded, and the pod looks broken": {
+			because: "while it loads, mysqld has no network",
+			sites:   "a old loading broken", reason: v1alpha1.ReasonLongWorkInFlight, site: "a",
+		},
+		"a backup could not be loaded": {
+			because: "there is nothing to lose, and the load may need just this",
+			sites:   "a old broken", update: "a", reason: v1alpha1.ReasonRepairing, site: "a",
+		},
+		"a backup is loaded, and the pod is up to date": {
+			sites: "a new loading", reason: v1alpha1.ReasonWaitingForSite, site: "a",
+		},
 		"pod kept": {
 			because: "what its memory holds would be lost with it",
 			sites:   "a active new settled; b old settled kept; c new settled", reason: v1alpha1.ReasonPodKept, site: "b",
@@ -381,7 +398,7 @@ func randomSite(t *rapid.T, name string, active bool) rollout.Site {
 		Exists: rapid.Bool().Draw(t, "exists"), UpToDate: rapid.Bool().Draw(t, "upToDate"),
 		Settled: rapid.Bool().Draw(t, "settled"), Broken: rapid.Bool().Draw(t, "broken"),
 		Starting: rapid.Bool().Draw(t, "starting"), Late: rapid.Bool().Draw(t, "late"),
-		Busy: rapid.Bool().Draw(t, "busy"), Diverged: rapid.Bool().Draw(t, "diverged"), Held: rapid.Bool().Draw(t, "held"),
+		Busy: rapid.Bool().Draw(t, "busy"), Loading: rapid.Bool().Draw(t, "loading"), Diverged: rapid.Bool().Draw(t, "diverged"), Held: rapid.Bool().Draw(t, "held"),
 		Moving: rapid.Bool().Draw(t, "moving"), Uncloned: rapid.Bool().Draw(t, "uncloned"),
 	}
 	s.Settled = s.Settled && s.Exists && !s.Broken
@@ -433,6 +450,9 @@ func checkTaken(t *rapid.T, g rollout.Group, d rollout.Decision, taken string) {
 	}
 	if self.Kept != "" {
 		t.Fatalf("%+v replaces a pod that must stay", d)
+	}
+	if self.Loading {
+		t.Fatalf("%+v has the load begin again", d)
 	}
 	if !self.Exists || self.UpToDate || (d.Leave != "" && !self.Active) {
 		t.Fatalf("%+v has nothing to update", d)

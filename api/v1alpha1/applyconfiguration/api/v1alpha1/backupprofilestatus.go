@@ -40,7 +40,7 @@ type BackupProfileStatusApplyConfiguration struct {
 	VerificationScheduled *v1.Time `json:"verificationScheduled,omitempty"`
 	// restoreSeconds is how long the restore of that verification took, in seconds.
 	RestoreSeconds *int64 `json:"restoreSeconds,omitempty"`
-	// reason is what keeps the profile from making backups, one CamelCase word; empty if nothing does.
+	// reason is what keeps the profile from making backups or from removing old ones, one CamelCase word; empty if nothing does.
 	Reason *apiv1alpha1.Reason `json:"reason,omitempty"`
 	// message says it to people, with the next step.
 	Message *string `json:"message,omitempty"`
