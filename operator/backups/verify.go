@@ -12,6 +12,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/backup"
+	"github.com/mysql-mfg/mfg/operator/backupjob"
 )
 
 // verifyTries is how often a verification is tried that has no result, because the storage was away or the pod went.
@@ -76,7 +77,7 @@ func (b *Backups) startVerification(ctx context.Context, k *look, try int32) err
 	job := k.job(b.Install)
 	// Every site has the configuration of the keyring component, and tells how large the data may be.
 	job.Site, job.Attempt = siteOf(k.group, cmp.Or(k.seen.ActiveSite, k.group.Status.ActiveSite, k.mb.Status.Site)), max(try, b.turns.tried(k.key())+1)
-	return b.create(ctx, job.Verify())
+	return b.run(ctx, job, backupjob.Job.Verify)
 }
 
 // verdict records the result of the verification.
