@@ -71,7 +71,7 @@ var layout = map[string]rule{
 	"operator/explain":                {pure: true, own: []string{"operator/facts", "operator/failover", "operator/memory", "operator/promotion", "operator/remedy", "api/v1alpha1", "api/wire", "internal/gtid"}},
 	"operator/backup":                 {pure: true, own: []string{"api/v1alpha1"}},
 	"operator/backupjob":              {pure: true, own: []string{"operator/render", "api/v1alpha1", "api/wire"}},
-	"operator/backups":                {own: []string{"operator/backup", "operator/backupjob", "operator/render", "operator/scope", "operator/report", "api/v1alpha1", "api/wire", "internal/gtid", "internal/mysql"}},
+	"operator/backups":                {own: []string{"operator/backup", "operator/backupjob", "operator/limits", "operator/render", "operator/scope", "operator/report", "api/v1alpha1", "api/wire", "internal/gtid", "internal/mysql"}},
 	"operator/pitr":                   {pure: true, own: []string{"operator/report/conditions", "api/v1alpha1", "api/wire", "internal/gtid"}},
 	"operator/archiving":              {own: []string{"operator/pitr", "operator/render", "operator/report", "operator/scope", "operator/signing", "api/v1alpha1", "api/wire", "internal/gtid", "internal/mysql"}},
 	"operator/leading":                {own: []string{"api/v1alpha1", "api/wire"}},

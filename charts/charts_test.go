@@ -93,7 +93,8 @@ crds: {enabled: false}
 watchNamespaces: [shop, billing]`},
 	"mfg-escrow": {operatorChart, `
 crds: {enabled: false}
-auxiliary: {escrowTLS: {enabled: true, existingSecret: mfg-escrow-tls}}`},
+auxiliary: {escrowTLS: {enabled: true, existingSecret: mfg-escrow-tls}}
+escrowProtection: {operators: ["system:serviceaccount:mfg-blue:mfg-operator"]}`},
 	"mfg-escrow-own": {operatorChart, `
 crds: {enabled: false}
 auxiliary: {escrowTLS: {enabled: true}}`},

@@ -68,9 +68,11 @@ func TestEscrowProtection(t *testing.T) {
 	tests := map[string]struct {
 		values     string
 		namespaces []string
+		operators  string
 	}{
-		"everywhere": {`crds: {enabled: false}`, nil},
-		"namespaced": {matrix["mfg-namespaced"].values, []string{"shop", "billing"}},
+		"everywhere":      {`crds: {enabled: false}`, nil, `["system:serviceaccount:mfg-system:mfg-operator"]`},
+		"namespaced":      {matrix["mfg-namespaced"].values, []string{"shop", "billing"}, `["system:serviceaccount:mfg-system:mfg-operator"]`},
+		"another release": {matrix["mfg-escrow"].values, nil, `["system:serviceaccount:mfg-system:mfg-operator","system:serviceaccount:mfg-blue:mfg-operator"]`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -96,10 +98,13 @@ func TestEscrowProtection(t *testing.T) {
 			if got := policy.Spec.MatchConstraints.ObjectSelector.MatchLabels; got[v1alpha1.LabelName] != v1alpha1.NameKeyring {
 				t.Errorf("selects %v", got)
 			}
+			if got, want := policy.Spec.MatchConditions[0].Expression, "!(request.userInfo.username in "+tc.operators+")"; got != want {
+				t.Errorf("the operators: %s, want %s", got, want)
+			}
 			text := policy.String()
 			for _, name := range []string{
 				v1alpha1.LabelName, v1alpha1.LabelManagedBy, v1alpha1.LabelGroup, v1alpha1.LabelSite, v1alpha1.LabelKeyringVersion,
-				v1alpha1.AnnotationKeyringDigest, v1alpha1.LabelAllowDeletion, "system:serviceaccount:mfg-system:mfg-operator",
+				v1alpha1.AnnotationKeyringDigest, v1alpha1.LabelAllowDeletion,
 			} {
 				if !strings.Contains(text, "'"+name+"'") && !strings.Contains(text, name) {
 					t.Errorf("the policy does not know %s", name)

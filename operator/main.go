@@ -157,6 +157,11 @@ func run(ctx context.Context, args []string) error {
 	return mgr.Start(ctx)
 }
 
+// limits are what the installation lets groups ask for.
+func (s settings) limits() limits.Limits {
+	return limits.Limits{Images: elements(s.allowedImages), DNSSuffixes: elements(s.allowedNames)}
+}
+
 // wire makes the parts and connects them. The poll loops and the controller know each other only through their
 // interfaces.
 func wire(mgr ctrl.Manager, s settings, log *slog.Logger, term *leading.Term) error {
@@ -192,7 +197,7 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger, term *leading.Term) er
 		Turns: turns, Revision: turns.Revision,
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: factsOf{loops}, Loops: bothLoops{loops, caches, reach}, CacheTroubles: troubles, Access: reach, Work: register, Keys: keys,
 		Recorder: recorder, Install: install, Proven: v1alpha1.IsProven(),
-		Limits: limits.Limits{Images: elements(s.allowedImages), DNSSuffixes: elements(s.allowedNames)},
+		Limits: s.limits(),
 		Escrow: escrowed, ReachEscrow: client.Escrow{URL: s.escrowURL}.Reach, Lease: s.lease(), Holder: s.holder,
 		OwnAuthorities: authoritiesOf(own), KeepTrust: trustOf(own, escrowed),
 	})
@@ -201,7 +206,7 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger, term *leading.Term) er
 	}
 	copies := backups.New(backups.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Facts: factsOf{loops}, Access: reach, Recorder: recorder, Log: log, Install: install,
-		Lease: s.lease(), AtOnce: s.backupsAtOnce,
+		Limits: s.limits(), Lease: s.lease(), AtOnce: s.backupsAtOnce,
 	})
 	if err := copies.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("set up backups: %w", err)

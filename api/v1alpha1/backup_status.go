@@ -106,7 +106,7 @@ type BackupProfileStatus struct {
 	//
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
-	// backups counts the completed backups in the storage.
+	// backups counts the completed backups in the storage that this group made: not those of a deleted group that had its name.
 	//
 	// +optional
 	Backups int32 `json:"backups,omitempty"`

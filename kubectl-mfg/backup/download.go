@@ -68,7 +68,7 @@ func (op *Download) Run(ctx context.Context, env cli.Environment, c Fetcher) (in
 	if err != nil {
 		return cli.ExitError, err
 	}
-	storage, err := op.allowed(ctx, c, b)
+	from, err := op.allowed(ctx, c, b)
 	if err != nil {
 		return cli.ExitError, err
 	}
@@ -79,7 +79,7 @@ func (op *Download) Run(ctx context.Context, env cli.Environment, c Fetcher) (in
 	if b.Status.Encrypted && keys == nil {
 		fmt.Fprintln(env.ErrOut, "The backup is encrypted, and stays so. To open it: --identity FILE")
 	}
-	image, err := reader.Image(ctx, c.Kube(), op.Image, op.OperatorNamespace)
+	install, err := reader.Installed(ctx, c.Kube(), op.Image, op.OperatorNamespace)
 	if err != nil {
 		return cli.ExitError, err
 	}
@@ -87,7 +87,7 @@ func (op *Download) Run(ctx context.Context, env cli.Environment, c Fetcher) (in
 	if err != nil {
 		return cli.ExitError, err
 	}
-	f := fetch{backup: b, storage: storage, image: image, timeout: op.Timeout, keys: keys, out: out.w}
+	f := fetch{backup: b, place: from, install: install, timeout: op.Timeout, keys: keys, out: out.w}
 	n, err := f.run(ctx, c)
 	if err = errors.Join(err, out.end(err)); err != nil {
 		return cli.ExitError, err
@@ -97,22 +97,22 @@ func (op *Download) Run(ctx context.Context, env cli.Environment, c Fetcher) (in
 }
 
 // allowed finds the storage of a backup that can be fetched.
-func (op *Download) allowed(ctx context.Context, c Cluster, b *v1alpha1.MysqlBackup) (v1alpha1.BackupStorage, error) {
+func (op *Download) allowed(ctx context.Context, c Cluster, b *v1alpha1.MysqlBackup) (place, error) {
 	if b.Status.Phase != v1alpha1.BackupCompleted {
-		return v1alpha1.BackupStorage{}, cli.Refused("refused: backup %s is not complete\n  see why: %s", b.Name, show(op.Namespace, b.Name))
+		return place{}, cli.Refused("refused: backup %s is not complete\n  see why: %s", b.Name, show(op.Namespace, b.Name))
 	}
 	g, err := c.Group(ctx, op.Namespace, b.Spec.Group)
 	if err != nil {
-		return v1alpha1.BackupStorage{}, err
+		return place{}, err
 	}
 	if g.Spec.Backup != nil {
 		for _, p := range g.Spec.Backup.Profiles {
 			if p.Name == b.Spec.Profile {
-				return p.Storage, nil
+				return place{storage: p.Storage, pullSecrets: g.Spec.ImagePullSecrets}, nil
 			}
 		}
 	}
-	return v1alpha1.BackupStorage{}, cli.Refused("refused: group %s has no profile %s any more, so nothing says how its storage is reached\n  docs/backups.md says how what is in a bucket is read without mfg", b.Spec.Group, b.Spec.Profile)
+	return place{}, cli.Refused("refused: group %s has no profile %s any more, so nothing says how its storage is reached\n  docs/backups.md says how what is in a bucket is read without mfg", b.Spec.Group, b.Spec.Profile)
 }
 
 // identities never leave this machine: the backup is opened here.

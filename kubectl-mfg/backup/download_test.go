@@ -298,8 +298,12 @@ func unpacked(t *testing.T, raw []byte) (files []entry) {
 // TestDownloadPod: the pod has the profile's Secrets as files, no identity, no token, and no rights beyond.
 func TestDownloadPod(t *testing.T) {
 	w := newWorld(t, packed(t, stored(t, nil)))
+	w.group.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
 	if _, err := download(t).Run(t.Context(), environment(), w); err != nil {
 		t.Fatal(err)
+	}
+	if diff := cmp.Diff(w.group.Spec.ImagePullSecrets, w.pod.Spec.ImagePullSecrets); diff != "" {
+		t.Errorf("a private registry refuses the image (-want +got):\n%s", diff)
 	}
 	if group, has := w.pod.Labels[v1alpha1.LabelGroup]; has || w.pod.Labels[v1alpha1.LabelInstance] != "orders" {
 		t.Errorf("with podProtection nobody but the operator may make a pod that has the label of the group: %q, labels %v", group, w.pod.Labels)

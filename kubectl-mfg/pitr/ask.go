@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"filippo.io/age"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 
@@ -43,6 +44,8 @@ type Place struct {
 	Storage                         v1alpha1.BackupStorage
 	// IdentitySecret opens the archive; empty if none does, or none is needed.
 	IdentitySecret string
+	// PullSecrets are those with which the pod's image is pulled.
+	PullSecrets []corev1.LocalObjectReference
 }
 
 // Access says how to read it.
@@ -105,14 +108,14 @@ func Ask(ctx context.Context, c Cluster, place Place, access Access, question wi
 	if err != nil {
 		return wire.InspectEnd{}, fmt.Errorf("encode the question: %w", err)
 	}
-	image, err := reader.Image(ctx, c.Kube(), access.Image, access.OperatorNamespace)
+	install, err := reader.Installed(ctx, c.Kube(), access.Image, access.OperatorNamespace)
 	if err != nil {
 		return wire.InspectEnd{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, access.Timeout)
 	defer cancel()
 	pod := &reader.Pod{Kube: c.Kube(), Namespace: place.Namespace, FromNamespace: place.FromNamespace, Group: place.Group, Task: "archive", Name: place.Group,
-		Storage: place.Storage, IdentitySecret: place.IdentitySecret, Image: image, Memory: memory, Timeout: access.Timeout}
+		Storage: place.Storage, IdentitySecret: place.IdentitySecret, Install: install, PullSecrets: place.PullSecrets, Memory: memory, Timeout: access.Timeout}
 	name, err := pod.Begin(ctx)
 	if err != nil {
 		return wire.InspectEnd{}, err
@@ -226,7 +229,7 @@ func archiveOf(g *v1alpha1.MysqlFailoverGroup, key bool) (Place, *v1alpha1.Backu
 		if p.Name != g.Spec.Backup.PITR.Profile {
 			continue
 		}
-		place := Place{Namespace: g.Namespace, Group: g.Name, Storage: p.Storage}
+		place := Place{Namespace: g.Namespace, Group: g.Name, Storage: p.Storage, PullSecrets: g.Spec.ImagePullSecrets}
 		if key && p.Encryption != nil {
 			place.IdentitySecret = p.Encryption.IdentitySecretName
 		}

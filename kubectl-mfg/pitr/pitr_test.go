@@ -101,6 +101,9 @@ func TestTimelineIsHealthy(t *testing.T) {
 	if c.Ran.Command[1] != "timeline" || c.Pod.Spec.Volumes[len(c.Pod.Spec.Volumes)-1].Secret.SecretName == "identity" {
 		t.Errorf("a timeline needs no identity: %+v", c.Pod.Spec.Volumes)
 	}
+	if diff := cmp.Diff(pitrtest.PullSecrets, c.Pod.Spec.ImagePullSecrets); diff != "" {
+		t.Errorf("a private registry refuses the image (-want +got):\n%s", diff)
+	}
 	tl.Backups = nil
 	if code, _ := op.Run(t.Context(), pitrtest.Environment(&out, 80), c); code != cli.ExitDegraded || !strings.Contains(out.Out.String(), "there is no backup to begin with") {
 		t.Errorf("%d:\n%s", code, out.Out.String())

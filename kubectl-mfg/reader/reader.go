@@ -21,7 +21,6 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
-	"github.com/mysql-mfg/mfg/kubectl-mfg/live"
 )
 
 // Program is where the image has it, and Container what runs it.
@@ -34,9 +33,6 @@ const (
 	// startTimeout is how long the pod may take to start, and removeTimeout bounds the request to delete it.
 	startTimeout  = 3 * time.Minute
 	removeTimeout = 10 * time.Second
-
-	// mysqlUser is the user that wrote the files on a volume.
-	mysqlUser = int64(999)
 
 	credentialsDir = "/etc/mfg-backup/credentials" //nolint:gosec // a path
 	caDir          = "/etc/mfg-backup/ca"
@@ -57,33 +53,14 @@ type Pod struct {
 	// IdentitySecret is a Secret with the age identity; empty for none.
 	IdentitySecret string
 	// Config is more of the program's configuration.
-	Config map[string]any
-	Image  string
+	Config  map[string]any
+	Install Install
+	// PullSecrets are those of the group, for an image of a private registry.
+	PullSecrets []corev1.LocalObjectReference
 	// Memory is its limit; empty for 256Mi.
 	Memory string
 	// Timeout is how long all of it may take.
 	Timeout time.Duration
-}
-
-// Image returns the image with which the operator makes backups, unless one is named.
-func Image(ctx context.Context, kube kubernetes.Interface, named, operatorNamespace string) (string, error) {
-	if named != "" {
-		return named, nil
-	}
-	list, err := kube.AppsV1().Deployments(operatorNamespace).List(ctx, metav1.ListOptions{LabelSelector: live.Selector})
-	if err != nil {
-		return "", fmt.Errorf("%w\n  or name the image with the program backup: --image IMAGE", cli.RightsHint(err, "list", "deployments", operatorNamespace))
-	}
-	for _, d := range list.Items {
-		for _, container := range d.Spec.Template.Spec.Containers {
-			for _, arg := range container.Args {
-				if image, is := strings.CutPrefix(arg, "--backup-image="); is && image != "" {
-					return image, nil
-				}
-			}
-		}
-	}
-	return "", cli.Refused("refused: no operator in namespace %s says which image has the program backup\n  name it: --image IMAGE", operatorNamespace)
 }
 
 // Begin makes a pod that does nothing until an exec starts it.
@@ -98,7 +75,8 @@ func (p *Pod) Begin(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encode the configuration: %w", err)
 	}
-	no, yes, user, seconds, grace := false, true, mysqlUser, int64((p.Timeout+startTimeout)/time.Second), int64(1)
+	no, yes, seconds, grace := false, true, int64((p.Timeout+startTimeout)/time.Second), int64(1)
+	user := p.Install.user()
 	// Not the label of the group: a search for its pods must not find this one, and with podProtection only the operator may make pods that have it.
 	labels := map[string]string{v1alpha1.LabelName: v1alpha1.NameBackup, v1alpha1.LabelInstance: p.Group, v1alpha1.LabelBackupTask: p.Task}
 	maps.Copy(labels, p.Labels)
@@ -106,10 +84,11 @@ func (p *Pod) Begin(ctx context.Context) (string, error) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, GenerateName: p.Task + "-" + p.Name[:min(len(p.Name), 40)] + "-", Labels: labels},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever, ActiveDeadlineSeconds: &seconds, TerminationGracePeriodSeconds: &grace, AutomountServiceAccountToken: &no, EnableServiceLinks: &no,
-			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: &yes, RunAsUser: &user, RunAsGroup: &user, FSGroup: &user, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
-			Volumes:         volumes,
+			SecurityContext:  &corev1.PodSecurityContext{RunAsNonRoot: &yes, RunAsUser: user, RunAsGroup: user, FSGroup: user, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+			ImagePullSecrets: p.PullSecrets,
+			Volumes:          volumes,
 			Containers: []corev1.Container{{
-				Name: Container, Image: p.Image, Command: []string{Program, "idle"}, VolumeMounts: mounts, Env: []corev1.EnvVar{{Name: "MFG_BACKUP_CONFIG", Value: string(text)}},
+				Name: Container, Image: p.Install.Image, Command: []string{Program, "idle"}, VolumeMounts: mounts, Env: []corev1.EnvVar{{Name: "MFG_BACKUP_CONFIG", Value: string(text)}},
 				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
 				Resources: corev1.ResourceRequirements{
 					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("64Mi")},

@@ -119,7 +119,7 @@ func (op *Op) aim(ctx context.Context, c Cluster, p *planned) error {
 		p.say("Unchecked", "whether the archive reaches it was not checked: the operator does that before it touches anything")
 		return nil
 	}
-	place := pitr.Place{Namespace: op.Namespace, FromNamespace: op.FromNamespace, Group: op.From, Storage: p.storage}
+	place := pitr.Place{Namespace: op.Namespace, FromNamespace: op.FromNamespace, Group: op.From, Storage: p.storage, PullSecrets: p.group.Spec.ImagePullSecrets}
 	access := pitr.Access{Image: op.Image, OperatorNamespace: op.OperatorNamespace, Timeout: lookTimeout}
 	r, err := pitr.Look(ctx, c, place, access, wire.AskTimeline{Target: &op.target, Backup: op.Backup})
 	if err != nil {

@@ -52,6 +52,9 @@ func TestAt(t *testing.T) {
 			if !strings.Contains(out.Out.String(), "pointInTime:") || !strings.Contains(out.Err.String(), "orders-nightly-1: the newest from which the archive leads there") {
 				t.Errorf("%s\n%s", out.Out.String(), out.Err.String())
 			}
+			if diff := cmp.Diff(pitrtest.PullSecrets, c.Pod.Spec.ImagePullSecrets); diff != "" {
+				t.Errorf("a private registry refuses the image (-want +got):\n%s", diff)
+			}
 			if c.Asked.Timeline.Target == nil || c.Asked.Identity != "" {
 				t.Errorf("%+v", c.Asked)
 			}

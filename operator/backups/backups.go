@@ -29,6 +29,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/limits"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/scope"
@@ -55,6 +56,8 @@ type Options struct {
 	Recorder *events.Recorder
 	Log      *slog.Logger
 	Install  render.Install
+	// Limits bound which images Jobs may run.
+	Limits limits.Limits
 	// Lease is the Lease by which this process leads, as namespace/name; empty without leader election.
 	Lease string
 	// AtOnce is how many backups run at a time, of all groups together, and how many verifications.

@@ -37,8 +37,10 @@ func (g *groupLook) summary(profile string) v1alpha1.BackupProfileStatus {
 		if st.Phase != v1alpha1.BackupCompleted || st.FinishedAt == nil || mb.DeletionTimestamp != nil {
 			continue
 		}
-		out.Backups++
-		out.Bytes += st.Bytes
+		if !g.former(mb) {
+			out.Backups++
+			out.Bytes += st.Bytes
+		}
 		if out.LastSuccess == nil || st.FinishedAt.After(out.LastSuccess.Time) {
 			out.LastSuccess, out.LastBackup = timeOf(st.FinishedAt.Time), mb.Name
 		}
@@ -48,6 +50,13 @@ func (g *groupLook) summary(profile string) v1alpha1.BackupProfileStatus {
 		}
 	}
 	return out
+}
+
+// former is true for a backup that a group of the same name made before this one existed. Its place in the storage belongs to that group for
+// good, known by its UID: this group can make none there, so it must be free to choose another.
+func (g *groupLook) former(mb *v1alpha1.MysqlBackup) bool {
+	began := mb.Status.StartedAt
+	return began != nil && began.Time.Before(g.group.CreationTimestamp.Time)
 }
 
 // withoutProfile adds profiles that have left the specification: their backups stay, and get no more work.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/backup"
+	"github.com/mysql-mfg/mfg/operator/backupjob"
 )
 
 // perform carries out the persisted decision. Each action may be repeated.
@@ -68,7 +69,7 @@ func (b *Backups) start(ctx context.Context, k *look) error {
 	job := k.job(b.Install)
 	job.Site, job.Epoch, job.Attempt = siteOf(k.group, k.mb.Status.Site), k.mb.Status.Epoch, k.mb.Status.Attempts
 	job.Active = k.seen.ActiveSite
-	if err := b.create(ctx, job.Make()); err != nil {
+	if err := b.run(ctx, job, backupjob.Job.Make); err != nil {
 		// Nothing has begun. The next look finds no Job, and tries again after a while.
 		status := *k.mb.Status.DeepCopy()
 		status.Message = clip(err.Error())
@@ -76,6 +77,15 @@ func (b *Backups) start(ctx context.Context, k *look) error {
 		return err
 	}
 	return nil
+}
+
+// run makes a Job with an image that may run.
+func (b *Backups) run(ctx context.Context, of backupjob.Job, build func(backupjob.Job) *batchv1.Job) error {
+	of, err := b.allowed(ctx, of)
+	if err != nil {
+		return err
+	}
+	return b.create(ctx, build(of))
 }
 
 // create makes a Job. One that this attempt made before a crash will do.
@@ -190,7 +200,7 @@ func (b *Backups) removeArtifact(ctx context.Context, k *look) error {
 	if b.turns.refused(k.key(), !ok); !ok {
 		return nil // the next look says it in status
 	}
-	err = b.create(ctx, k.job(b.Install).Delete())
+	err = b.run(ctx, k.job(b.Install), backupjob.Job.Delete)
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		// The namespace goes, and the bucket must outlive it: the group can be restored from there.
 		k.kept = "the namespace is being deleted"

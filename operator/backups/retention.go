@@ -151,14 +151,18 @@ func (b *Backups) sweep(ctx context.Context, g *groupLook, p *v1alpha1.BackupPro
 	if b.Install.BackupImage == "" || last == nil {
 		return nil
 	}
-	job := backupjob.Job{Group: g.group, Profile: *p, Install: b.Install, Account: account}.Sweep()
-	key := client.ObjectKeyFromObject(job)
+	key := types.NamespacedName{Namespace: g.key.Namespace, Name: v1alpha1.SweepJob(g.key.Name, p.Name)}
 	if err := b.Client.Get(ctx, key, &batchv1.Job{}); !apierrors.IsNotFound(err) {
 		return client.IgnoreNotFound(err)
 	}
 	if ok, err := b.jobTurn(ctx, v1alpha1.TaskSweep, key); !ok || err != nil {
 		return err
 	}
+	of, err := b.allowed(ctx, backupjob.Job{Group: g.group, Profile: *p, Install: b.Install, Account: account})
+	if err != nil {
+		return err
+	}
+	job := of.Sweep()
 	if err := b.Client.Create(ctx, job, client.FieldOwner(v1alpha1.ManagerBackup)); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("make job %s: %w", job.Name, err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/backup"
+	"github.com/mysql-mfg/mfg/operator/backupjob"
 )
 
 // missingTries is how often a verification must find nothing in the storage before that is its outcome: a volume that is not mounted looks the
@@ -137,7 +138,7 @@ func (b *Backups) startVerification(ctx context.Context, k *look) error {
 	}
 	// Every site has the configuration of the keyring component, and tells how large the data may be.
 	job.Site, job.Attempt = siteOf(k.group, cmp.Or(k.seen.ActiveSite, k.group.Status.ActiveSite, k.mb.Status.Site)), tries+1
-	return b.create(ctx, job.Verify())
+	return b.run(ctx, job, backupjob.Job.Verify)
 }
 
 // verdict records the result of the verification.

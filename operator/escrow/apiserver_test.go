@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,6 +33,7 @@ func TestEscrowAgainstAPIServer(t *testing.T) {
 	t.Run("a person restores it", func(*testing.T) { c.isRestored() })
 	t.Run("a person gives it up", func(*testing.T) { c.isGivenUp() })
 	t.Run("prune", func(*testing.T) { c.prunes() })
+	t.Run("another release", func(*testing.T) { c.isHandedOver() })
 	t.Run("deletion in the foreground", func(*testing.T) { c.outlives("foreground", metav1.DeletePropagationForeground) })
 	t.Run("deletion in the background", func(*testing.T) { c.outlives("background", metav1.DeletePropagationBackground) })
 	t.Run("orphaning deletion", func(*testing.T) { c.outlives("orphan", metav1.DeletePropagationOrphan) })
@@ -155,6 +157,27 @@ func (c *cluster) prunes() {
 	}
 	if err := c.store.Prune(c.t.Context(), c.group("shop"), "paris", versions[0].Secret); err == nil {
 		c.t.Error("the newest was pruned")
+	}
+}
+
+// isHandedOver shows that another release lets go of a keyring and deletes it only if escrowProtection.operators has its account.
+// Both have all rights, so that only the policy can refuse them.
+func (c *cluster) isHandedOver() {
+	for release, mayDo := range map[string]bool{"mfg-red": false, "mfg-blue": true} {
+		account := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: release, Name: "mfg-operator"}
+		c.create(&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: release}, Subjects: []rbacv1.Subject{account},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		})
+		other := newClient(c.t, c.config, "system:serviceaccount:"+release+":mfg-operator")
+		s := c.secret("shop", "mysql-orders-paris-keyring-v2")
+		before := s.DeepCopy()
+		s.OwnerReferences = nil
+		lets := other.Patch(c.t.Context(), s, client.MergeFrom(before), client.DryRunAll)
+		deletes := other.Delete(c.t.Context(), before, client.DryRunAll)
+		if (lets == nil) != mayDo || (deletes == nil) != mayDo || !mayDo && !(apierrors.IsForbidden(lets) && apierrors.IsForbidden(deletes)) {
+			c.t.Errorf("%s, which may: %t: lets go: %v, deletes: %v", release, mayDo, lets, deletes)
+		}
 	}
 }
 

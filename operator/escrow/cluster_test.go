@@ -31,7 +31,8 @@ const manifests = "../../charts/testdata/mfg-escrow.yaml"
 
 // cluster is a real API server, with the chart's rights and policy, the garbage collector and the namespace controller.
 type cluster struct {
-	t *testing.T
+	t      *testing.T
+	config *rest.Config
 	// admin may do everything; operator is the chart's service account, collector the garbage collector's.
 	admin, operator, collector client.Client
 	store                      *Store
@@ -61,7 +62,7 @@ func newCluster(t *testing.T) *cluster {
 			t.Error(err)
 		}
 	})
-	c := &cluster{t: t, admin: newClient(t, config, "")}
+	c := &cluster{t: t, config: config, admin: newClient(t, config, "")}
 	c.operator = newClient(t, config, "system:serviceaccount:mfg-system:mfg-operator")
 	c.collector = newClient(t, config, "system:serviceaccount:kube-system:generic-garbage-collector")
 	c.store = New(Options{Client: c.operator, Live: c.operator, Pods: func(_, _, _ string) (string, bool) { return testPod, true }})

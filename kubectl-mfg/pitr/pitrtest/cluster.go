@@ -31,6 +31,9 @@ import (
 // Noon is the time in the tests.
 var Noon = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 
+// PullSecrets are those of the group.
+var PullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
+
 // Cluster is a cluster with one group, orders in the namespace shop.
 type Cluster struct {
 	Origin *v1alpha1.MysqlFailoverGroup
@@ -53,6 +56,7 @@ func New(t testing.TB, lines ...wire.InspectLine) *Cluster {
 	t.Helper()
 	c := &Cluster{Lines: lines}
 	c.Origin = &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders"}}
+	c.Origin.Spec.ImagePullSecrets = PullSecrets
 	c.Origin.Spec.Sites = []v1alpha1.Site{{Name: "paris"}, {Name: "rome"}}
 	c.Origin.Spec.Backup = &v1alpha1.BackupSpec{
 		Profiles: []v1alpha1.BackupProfile{{Name: "nightly", Storage: v1alpha1.BackupStorage{S3: &v1alpha1.S3Storage{Bucket: "b", Prefix: "p", Endpoint: "https://s3", SecretName: "keys", CASecretName: "ca"}},

@@ -16,7 +16,7 @@ import (
 type BackupProfileStatusApplyConfiguration struct {
 	// name of the profile.
 	Name *string `json:"name,omitempty"`
-	// backups counts the completed backups in the storage.
+	// backups counts the completed backups in the storage that this group made: not those of a deleted group that had its name.
 	Backups *int32 `json:"backups,omitempty"`
 	// bytes that they take together.
 	Bytes *int64 `json:"bytes,omitempty"`
