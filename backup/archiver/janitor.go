@@ -130,6 +130,10 @@ func (j *janitor) prune(ctx context.Context) error {
 	if mineErr := j.w.p.stillMine(ctx, j.w.epoch); mineErr != nil {
 		return mineErr
 	}
+	l, mendErr := j.mend(ctx, l)
+	if mendErr != nil {
+		return cause(ctx, mendErr)
+	}
 	removed, pruneErr := j.w.archive.Prune(ctx, l, cutoff)
 	j.w.p.board.set(func(s *wire.ArchiverStatus) { s.Pruned += int64(removed) })
 	if removed > 0 || pruneErr != nil {
@@ -142,4 +146,22 @@ func (j *janitor) prune(ctx context.Context) error {
 		return cause(ctx, pruneErr)
 	}
 	return err
+}
+
+// mend has what is missing in our folder archived once more.
+func (j *janitor) mend(ctx context.Context, l archive.Listing) (archive.Listing, error) {
+	if len(l.Missing) == 0 {
+		j.w.tellMissing(nil)
+		return l, nil
+	}
+	st, err := j.w.p.stateOf(ctx)
+	if err != nil || st.UUID != j.w.uuid {
+		return l, err
+	}
+	l, removed, err := j.w.clearMissing(ctx, l, st)
+	if removed > 0 {
+		j.w.stale.Store(true)
+		j.w.p.nudge()
+	}
+	return l, err
 }

@@ -15,6 +15,7 @@ type ledger struct {
 	mu        sync.Mutex
 	epochs    []archive.Epoch
 	files     []archive.Log
+	missing   []archive.Log
 	heartbeat *archive.Heartbeat
 	pruned    *archive.Pruned
 	// ours is the folder that we write.
@@ -22,7 +23,7 @@ type ledger struct {
 }
 
 func newLedger(l archive.Listing, ours archive.LogManifest) *ledger {
-	return &ledger{epochs: l.Epochs, files: slices.Concat(l.Logs, l.Replaced), heartbeat: l.Heartbeat, pruned: l.Pruned, ours: ours}
+	return &ledger{epochs: l.Epochs, files: slices.Concat(l.Logs, l.Replaced), missing: l.Missing, heartbeat: l.Heartbeat, pruned: l.Pruned, ours: ours}
 }
 
 // listing is a copy.
@@ -30,7 +31,7 @@ func (d *ledger) listing() archive.Listing {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l := archive.NewListing(d.epochs, d.files)
-	l.Heartbeat, l.Pruned = d.heartbeat, d.pruned
+	l.Missing, l.Heartbeat, l.Pruned = d.missing, d.heartbeat, d.pruned
 	for _, f := range d.files {
 		l.Bytes += f.Object.Bytes
 	}
@@ -59,7 +60,7 @@ func (d *ledger) replace(before int, l archive.Listing) {
 			files = append(files, f)
 		}
 	}
-	d.epochs, d.files, d.pruned = l.Epochs, files, l.Pruned
+	d.epochs, d.files, d.missing, d.pruned = l.Epochs, files, l.Missing, l.Pruned
 	if l.Heartbeat != nil {
 		d.heartbeat = l.Heartbeat
 	}
@@ -85,9 +86,9 @@ func (d *ledger) knows(epoch int64) bool {
 // unsealed are the logs of our folder that are there in segments alone, but for the newest.
 func (d *ledger) unsealed(open string) []string {
 	var logs []string
-	for _, f := range d.listing().Logs {
-		same := f.Epoch == d.ours.Epoch && f.Site == d.ours.Site && f.ServerUUID == d.ours.ServerUUID
-		if same && !f.Sealed && archive.Number(f.Log) < archive.Number(open) && !slices.Contains(logs, f.Log) {
+	l := d.listing()
+	for _, f := range l.Logs {
+		if isOf(f, d.ours) && !f.Sealed && archive.Number(f.Log) < archive.Number(open) && !slices.Contains(logs, f.Log) && !archive.HeldOf(l, d.ours, f.Log).Sealed {
 			logs = append(logs, f.Log)
 		}
 	}
@@ -99,7 +100,7 @@ func (d *ledger) segments(log string) []archive.Log {
 	var out []archive.Log
 	l := d.listing()
 	for _, f := range slices.Concat(l.Logs, l.Replaced) {
-		if f.Epoch == d.ours.Epoch && f.Site == d.ours.Site && f.ServerUUID == d.ours.ServerUUID && f.Log == log && !f.Sealed {
+		if isOf(f, d.ours) && f.Log == log && !f.Sealed {
 			out = append(out, f)
 		}
 	}

@@ -214,7 +214,7 @@ func (p *Program) round(ctx context.Context, w **work) (wire.ArchiverState, erro
 func (p *Program) archiveIn(ctx context.Context, epoch int64, w **work) (wire.ArchiverState, error) {
 	mine, done := p.whileMine(ctx, epoch)
 	defer done()
-	if *w != nil && (*w).epoch != epoch {
+	if *w != nil && ((*w).epoch != epoch || (*w).stale.Load()) {
 		(*w).end()
 		*w = nil
 	}

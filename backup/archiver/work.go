@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -26,6 +27,10 @@ type work struct {
 	next string
 	// gone is the log that the server last refused to send.
 	gone string
+	// missed is how many files were missing when the archive was last listed.
+	missed int
+	// stale is set once something has to be archived again: the epoch is taken over once more.
+	stale atomic.Bool
 	// janitor runs beside.
 	janitor *janitor
 }
@@ -55,14 +60,14 @@ func (p *Program) takeOver(ctx context.Context, epoch int64) (*work, error) {
 		return nil, failf(Reason(bucket.Foreign), "the archive in %s is that of another group: %s; two histories are never mixed: move or remove its folder archive, "+
 			"or give the profile another prefix", p.archive.Location(), why)
 	}
+	if l, err = w.clear(ctx, l, st); err != nil {
+		return nil, err
+	}
 	w.ledger = newLedger(l, w.folder())
 	cutoff, err := w.learn(ctx)
 	if err != nil {
 		// Archiving does not wait for the operator. Until the archive knows with what the epoch began, it takes what the logs themselves prove.
 		p.log.Warn("what the epoch began with is not known yet", "epoch", epoch, "error", err)
-	}
-	if err := w.clear(ctx, l); err != nil {
-		return nil, err
 	}
 	if w.next, err = w.begin(ctx, st, cutoff); err != nil {
 		return nil, err
@@ -82,7 +87,7 @@ func otherHistory(l archive.Listing, ours archive.LogManifest) string {
 			return fmt.Sprintf("it knows epoch %d, and this group is in epoch %d", e.Epoch, ours.Epoch)
 		}
 	}
-	for _, log := range slices.Concat(l.Logs, l.Replaced) {
+	for _, log := range slices.Concat(l.Logs, l.Replaced, l.Missing) {
 		if log.Epoch > ours.Epoch || log.Epoch == ours.Epoch && (log.Site != ours.Site || log.ServerUUID != ours.ServerUUID) {
 			return fmt.Sprintf("it holds %s of server %s, and this is epoch %d of site %s, server %s", log.Name(), log.ServerUUID, ours.Epoch, ours.Site, ours.ServerUUID)
 		}
@@ -136,16 +141,6 @@ func (w *work) learn(ctx context.Context) (archive.Cutoff, error) {
 		return cutoffOf(c), failf(Other, "the operator does not say yet what epoch %d began with", w.epoch)
 	}
 	return cutoffOf(c), nil
-}
-
-// clear removes manifests of our folder that cannot be read: what they told of is uploaded once more while the server has it.
-func (w *work) clear(ctx context.Context, l archive.Listing) error {
-	for _, u := range l.Unreadable {
-		if err := w.archive.RemoveUnreadable(ctx, w.folder(), u); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // begin finds the log to begin with: the first that holds anything that is not archived.

@@ -27,6 +27,8 @@ type Archive struct {
 	// read caches manifests, which are never overwritten.
 	mu   sync.Mutex
 	read map[string]Log
+	// gone are objects that are known to be missing.
+	gone map[string]bool
 	// proven is the sealed log that was last read to its end instead of a segment.
 	proven bucket.Object
 }
@@ -63,7 +65,8 @@ type found struct {
 	heartbeat, pruned bool
 }
 
-// List reads all manifests. One that cannot be read is in Unreadable, and the file that it describes is missing.
+// List reads all manifests, and looks whether the data that they name is there. A manifest that cannot be read is in Unreadable, and the file
+// that it describes is missing.
 func (a *Archive) List(ctx context.Context) (Listing, error) {
 	f, err := a.find(ctx)
 	if err != nil {
@@ -73,7 +76,11 @@ func (a *Archive) List(ctx context.Context) (Listing, error) {
 	if err != nil {
 		return Listing{}, err
 	}
-	l := NewListing(epochs, logs)
+	there, gone, err := a.present(ctx, f, logs)
+	if err != nil {
+		return Listing{}, err
+	}
+	l := NewListing(epochs, there).withMissing(gone)
 	l.Unreadable = bad
 	named := map[string]bool{}
 	for _, log := range logs {

@@ -28,7 +28,7 @@
 // lost. What an old site archived beyond that is lost; it stays readable, and no Plan applies it. If someone applied such a transaction again
 // later, Plan takes it from there.
 //
-// Every file says which transactions were executed before its first byte. Those that are neither archived nor before the archive's
+// Every file says which transactions were executed before its first byte, and a manifest whose data is missing which were executed in it. Those that are neither archived nor before the archive's
 // beginning are a gap. The beginning is what Pruned says, which every retained backup holds, or else what was executed before the first
 // file.
 //

@@ -32,12 +32,20 @@ func Prunable(l Listing, c Cutoff) []Log {
 	for _, e := range p.Epochs {
 		newest = max(newest, e.Epoch.Epoch)
 	}
+	newestOf := map[string]string{} // of each folder
+	for _, log := range l.Logs {
+		newestOf[log.folder()] = log.key()
+	}
 	var out []Log
-	for i, log := range l.Logs {
-		beyond := log.Set.Subtract(c.Set)
-		last := i+1 == len(l.Logs) || l.Logs[i+1].folder() != log.folder()
+	all := l.told()
+	for i, log := range all {
+		beyond := log.Set.Subtract(c.Set).Subtract(p.Lost)
+		if log.Gone {
+			beyond = p.epoch(log.Epoch).within(log.Set).Subtract(c.Set)
+		}
+		last := newestOf[log.folder()] == log.key() || i+1 == len(all) || all[i+1].folder() != log.folder()
 		switch {
-		case !beyond.Subtract(p.Lost).IsEmpty():
+		case !beyond.IsEmpty():
 			// I27: it belongs to the history, and the backup does not hold it.
 		case !c.Set.Contains(p.epoch(log.Epoch).within(log.Previous)):
 			// What was before it is needed, and so is the record that it existed.
@@ -48,7 +56,7 @@ func Prunable(l Listing, c Cutoff) []Log {
 			out = append(out, log)
 		}
 	}
-	return withoutBeginnings(l.Logs, out)
+	return withoutBeginnings(all, out)
 }
 
 // withoutBeginnings keeps the first segment of each log that keeps another segment (I27): only the first one has the format description, and
@@ -58,13 +66,12 @@ func withoutBeginnings(all, gone []Log) []Log {
 	for _, log := range gone {
 		goes[log.key()] = true
 	}
-	whole := func(log Log) string { return log.folder() + "/" + log.Log }
 	for _, log := range all {
 		if log.From > 0 && !goes[log.key()] {
-			needed[whole(log)] = true
+			needed[log.whole()] = true
 		}
 	}
-	return slices.DeleteFunc(gone, func(log Log) bool { return log.From == 0 && needed[whole(log)] })
+	return slices.DeleteFunc(gone, func(log Log) bool { return log.From == 0 && needed[log.whole()] })
 }
 
 // NextPruned is what the archive need not have once everything before a cutoff is removed, or was never archived.
@@ -128,7 +135,7 @@ func (a *Archive) pruneEpochs(ctx context.Context, l Listing, gone []Log) error 
 		away[log.key()] = true
 	}
 	oldest := int64(-1)
-	for _, log := range l.Logs {
+	for _, log := range l.told() {
 		if !away[log.key()] {
 			oldest = log.Epoch // sorted by epoch
 			break

@@ -78,6 +78,20 @@ func (b *Bucket) RemoveObject(ctx context.Context, key string) error {
 	return b.remove(ctx, whole)
 }
 
+// HasObject is true if an object is there.
+func (b *Bucket) HasObject(ctx context.Context, key string) (there bool, err error) {
+	whole, err := b.archiveKey(key)
+	if err != nil {
+		return false, err
+	}
+	err = b.call(ctx, "look at", whole, func(ctx context.Context) error {
+		var err error
+		there, err = b.objects.Exists(ctx, whole)
+		return err
+	})
+	return there, err
+}
+
 // EachObject calls do with every object below a folder, sorted by key.
 func (b *Bucket) EachObject(ctx context.Context, folder string, do func(Item) error) error {
 	whole, err := b.archiveKey(folder)
