@@ -118,9 +118,10 @@ func (j *janitor) removeSegments(ctx context.Context, log string) error {
 
 // prune removes what no retained backup needs, on the operator's word of this moment.
 func (j *janitor) prune(ctx context.Context) error {
-	cutoff, err := j.w.learn(ctx)
-	if err != nil {
-		cutoff = archive.Cutoff{} // nothing is pruned without the operator's word
+	cutoff := archive.Cutoff{} // nothing is pruned without the operator's word
+	said, err := j.w.learn(ctx)
+	if err == nil {
+		cutoff, err = j.w.mayGo(ctx, said)
 	}
 	before := j.w.ledger.count()
 	l, listErr := j.w.archive.List(ctx)

@@ -120,10 +120,10 @@ func (p *Program) state(ctx context.Context) (serverState, error) {
 }
 
 // learn asks the operator, and writes down what each epoch began with. What the archive has of an epoch stays.
-func (w *work) learn(ctx context.Context) (archive.Cutoff, error) {
+func (w *work) learn(ctx context.Context) (wire.Cutoff, error) {
 	c, err := w.p.cutoff(ctx)
 	if err != nil {
-		return archive.Cutoff{}, err
+		return wire.Cutoff{}, err
 	}
 	for _, e := range slices.Backward(c.Epochs) { // they come newest first
 		if w.ledger.knows(e.Epoch) {
@@ -131,22 +131,45 @@ func (w *work) learn(ctx context.Context) (archive.Cutoff, error) {
 		}
 		epoch := epochOf(e)
 		if err := w.archive.PutEpoch(ctx, epoch); err != nil {
-			return archive.Cutoff{}, err
+			return wire.Cutoff{}, err
 		}
 		w.ledger.mu.Lock()
 		w.ledger.epochs = append(slices.Clip(w.ledger.epochs), epoch)
 		w.ledger.mu.Unlock()
 	}
 	if !w.ledger.knows(w.epoch) {
-		return cutoffOf(c), failf(Other, "the operator does not say yet what epoch %d began with", w.epoch)
+		return c, failf(Other, "the operator does not say yet what epoch %d began with", w.epoch)
 	}
-	return cutoffOf(c), nil
+	return c, nil
+}
+
+// mayGo is what the archive understands of the operator's word; the zero value prunes nothing. The operator does not know sets that are too long for
+// the status of a backup: they are in the storage.
+func (w *work) mayGo(ctx context.Context, c wire.Cutoff) (archive.Cutoff, error) {
+	out := cutoffOf(c)
+	if out.At.IsZero() || len(c.Backups) == 0 {
+		return out, nil
+	}
+	held, err := w.archive.Holds(ctx, c.Backups)
+	if err != nil {
+		return archive.Cutoff{}, fmt.Errorf("what the backups hold that are kept is not known, and so not what may be pruned: %w", err)
+	}
+	out.Set = held
+	return out, nil
 }
 
 // begin finds the log to begin with: the first that holds anything that is not archived.
-func (w *work) begin(ctx context.Context, st serverState, cutoff archive.Cutoff) (string, error) {
+func (w *work) begin(ctx context.Context, st serverState, said wire.Cutoff) (string, error) {
 	l := w.ledger.listing()
-	if len(l.Logs) == 0 && l.Pruned == nil && !cutoff.At.IsZero() {
+	cutoff := archive.Cutoff{}
+	if len(l.Logs) == 0 && l.Pruned == nil {
+		var err error
+		if cutoff, err = w.mayGo(ctx, said); err != nil {
+			// Archiving does not wait for it: without it, the archive begins with the first log of the server.
+			w.p.log.Warn("the oldest backup is not known yet", "error", err)
+		}
+	}
+	if !cutoff.At.IsZero() {
 		// A new archive begins with the oldest backup.
 		pruned := archive.NextPruned(l, cutoff)
 		if err := w.archive.PutPruned(ctx, pruned); err != nil {

@@ -4,6 +4,7 @@ package archive
 
 import (
 	"context"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -18,6 +19,26 @@ type Cutoff struct {
 	Backup string
 	At     time.Time
 	Set    gtid.Set
+}
+
+// Holds is what all of these backups of the group hold, by their manifests. A manifest that cannot be read is an error: nothing may be pruned then.
+func (a *Archive) Holds(ctx context.Context, backups []string) (gtid.Set, error) {
+	var all gtid.Set
+	for i, name := range backups {
+		m, err := a.b.ReadManifest(ctx, name)
+		if err != nil {
+			return gtid.Set{}, err
+		}
+		held, err := gtid.Parse(m.GTIDExecuted)
+		if err != nil {
+			return gtid.Set{}, fmt.Errorf("read what backup %s holds: %w", name, err)
+		}
+		if i == 0 {
+			all = held
+		}
+		all = all.Intersect(held)
+	}
+	return all, nil
 }
 
 // Prunable are the files that no retained backup needs (I27): the oldest retained backup has all that they hold of the history, and any lost
