@@ -35,7 +35,7 @@ func TestAnotherHistoryI26(t *testing.T) {
 		"a later epoch":                {archive.Listing{Epochs: []archive.Epoch{{Epoch: 4}}}, true},
 		"a log of a later epoch":       {archive.Listing{Logs: []archive.Log{log(4, "a", serverOurs)}}, true},
 		"another server in this epoch": {archive.Listing{Logs: []archive.Log{log(3, "a", serverTheirs)}}, true},
-		"another site in this epoch":   {archive.Listing{Replaced: []archive.Log{log(3, "b", serverOurs)}}, true},
+		"another site in this epoch":   {archive.Listing{Missing: []archive.Log{log(3, "b", serverOurs)}}, true},
 	} {
 		if why := otherHistory(tc.listing, ours); (why != "") != tc.other {
 			t.Errorf("I26: %s: %q", name, why)

@@ -47,16 +47,17 @@ func (j *janitor) run(ctx context.Context) {
 	for {
 		mine, done := j.w.p.whileMine(ctx, j.w.epoch)
 		err := j.seal(mine)
+		pruned := false
 		if err == nil && prune {
 			err = j.prune(mine)
-			prune = false
+			prune, pruned = false, true
 		}
 		if err == nil && j.w.p.now().Sub(swept) > j.w.p.sweepEvery {
 			swept = j.w.p.now()
 			_, err = j.w.archive.Sweep(mine, swept.Add(-sweepAge))
 		}
 		done()
-		j.report(ctx, err)
+		j.report(ctx, err, pruned)
 		select {
 		case <-ctx.Done():
 			return
@@ -67,9 +68,9 @@ func (j *janitor) run(ctx context.Context) {
 	}
 }
 
-// report logs what failed: it is tried again. What cannot be removed is told, and is no failure.
-func (j *janitor) report(ctx context.Context, err error) {
-	if ctx.Err() != nil || errors.Is(err, errTurnOver) {
+// report logs what failed: it is tried again. What cannot be removed is told until a prune succeeds, and is no failure.
+func (j *janitor) report(ctx context.Context, err error, pruned bool) {
+	if ctx.Err() != nil || errors.Is(err, errTurnOver) || err == nil && !pruned {
 		return
 	}
 	message := ""
@@ -137,7 +138,7 @@ func (j *janitor) prune(ctx context.Context) error {
 	}
 	removed, pruneErr := j.w.archive.Prune(ctx, l, cutoff)
 	j.w.p.board.set(func(s *wire.ArchiverStatus) { s.Pruned += int64(removed) })
-	if removed > 0 || pruneErr != nil {
+	if removed > 0 || pruneErr != nil && bucket.KindOf(pruneErr) != bucket.NoDeleteRight { // a listing may be long without that right
 		if l, listErr = j.w.archive.List(ctx); listErr != nil {
 			return cause(ctx, listErr)
 		}

@@ -16,6 +16,7 @@ type ledger struct {
 	epochs    []archive.Epoch
 	files     []archive.Log
 	missing   []archive.Log
+	replaced  archive.Replaced
 	heartbeat *archive.Heartbeat
 	pruned    *archive.Pruned
 	// ours is the folder that we write.
@@ -23,7 +24,7 @@ type ledger struct {
 }
 
 func newLedger(l archive.Listing, ours archive.LogManifest) *ledger {
-	return &ledger{epochs: l.Epochs, files: slices.Concat(l.Logs, l.Replaced), missing: l.Missing, heartbeat: l.Heartbeat, pruned: l.Pruned, ours: ours}
+	return &ledger{epochs: l.Epochs, files: l.Logs, missing: l.Missing, replaced: l.Replaced, heartbeat: l.Heartbeat, pruned: l.Pruned, ours: ours}
 }
 
 // listing is a copy.
@@ -32,9 +33,11 @@ func (d *ledger) listing() archive.Listing {
 	defer d.mu.Unlock()
 	l := archive.NewListing(d.epochs, d.files)
 	l.Missing, l.Heartbeat, l.Pruned = d.missing, d.heartbeat, d.pruned
+	l.Bytes = d.replaced.Bytes
 	for _, f := range d.files {
 		l.Bytes += f.Object.Bytes
 	}
+	l.Replaced = l.Replaced.With(d.replaced)
 	return l
 }
 
@@ -54,13 +57,13 @@ func (d *ledger) beat(h archive.Heartbeat) {
 func (d *ledger) replace(before int, l archive.Listing) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	files := slices.Concat(l.Logs, l.Replaced)
+	files := slices.Clone(l.Logs)
 	for _, f := range d.files[min(before, len(d.files)):] {
 		if !slices.ContainsFunc(files, func(o archive.Log) bool { return o.Object.Key == f.Object.Key && o.Epoch == f.Epoch }) {
 			files = append(files, f)
 		}
 	}
-	d.epochs, d.files, d.missing, d.pruned = l.Epochs, files, l.Missing, l.Pruned
+	d.epochs, d.files, d.missing, d.replaced, d.pruned = l.Epochs, files, l.Missing, l.Replaced, l.Pruned
 	if l.Heartbeat != nil {
 		d.heartbeat = l.Heartbeat
 	}
@@ -97,9 +100,10 @@ func (d *ledger) unsealed(open string) []string {
 
 // segments are those of a log in our folder.
 func (d *ledger) segments(log string) []archive.Log {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	var out []archive.Log
-	l := d.listing()
-	for _, f := range slices.Concat(l.Logs, l.Replaced) {
+	for _, f := range d.files {
 		if isOf(f, d.ours) && f.Log == log && !f.Sealed {
 			out = append(out, f)
 		}

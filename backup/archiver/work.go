@@ -87,7 +87,7 @@ func otherHistory(l archive.Listing, ours archive.LogManifest) string {
 			return fmt.Sprintf("it knows epoch %d, and this group is in epoch %d", e.Epoch, ours.Epoch)
 		}
 	}
-	for _, log := range slices.Concat(l.Logs, l.Replaced, l.Missing) {
+	for _, log := range slices.Concat(l.Logs, l.Missing) {
 		if log.Epoch > ours.Epoch || log.Epoch == ours.Epoch && (log.Site != ours.Site || log.ServerUUID != ours.ServerUUID) {
 			return fmt.Sprintf("it holds %s of server %s, and this is epoch %d of site %s, server %s", log.Name(), log.ServerUUID, ours.Epoch, ours.Site, ours.ServerUUID)
 		}

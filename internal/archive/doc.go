@@ -19,6 +19,9 @@
 // description, events with their checksums. The segments of one log in one folder, joined in order, are its beginning byte for
 // byte; a segment other than the first has neither magic nor format description. Files end between transactions.
 //
+// Credentials may not delete: then segments stay beside the sealed log that replaced them. By their keys they are known, and their manifests are
+// not read.
+//
 // A folder holds what one server archived while it was the active site of one epoch. It begins with the first of its logs that holds anything
 // that the archive did not have: logs of different folders overlap, and every log in a folder begins at 0. A log of an epoch may hold
 // transactions of earlier epochs, which the server got by replication.

@@ -16,8 +16,8 @@ type Listing struct {
 	// Logs are the files, sorted by epoch, folder, number of the log and where they begin. Segments of a log that is also there as a sealed
 	// one are left out: see Replaced.
 	Logs []Log
-	// Replaced are segments that are no longer needed, because their folder has the sealed log.
-	Replaced []Log
+	// Replaced are segments that are no longer needed.
+	Replaced Replaced
 	// Missing are files whose data the storage does not have, or has with another length, in the order of Logs: somebody else removed or cut it.
 	// What they held is a gap. Their manifests still tell what the server had executed.
 	Missing []Log
@@ -51,7 +51,7 @@ func NewListing(epochs []Epoch, logs []Log) Listing {
 	}
 	for _, log := range sorted {
 		if !log.Sealed && sealed[log.whole()] {
-			l.Replaced = append(l.Replaced, log)
+			l.Replaced.addLog(log)
 			continue
 		}
 		l.Logs = append(l.Logs, log)
@@ -69,7 +69,8 @@ func (l Listing) withMissing(gone []Log) Listing {
 	}
 	for _, log := range gone {
 		if log.Gone = true; !log.Sealed && sealed[log.whole()] {
-			l.Replaced = append(l.Replaced, log)
+			log.Object.Bytes = 0 // it takes no room
+			l.Replaced.addLog(log)
 			continue
 		}
 		l.Missing = append(l.Missing, log)

@@ -132,8 +132,13 @@ func (a *Archive) Prune(ctx context.Context, l Listing, c Cutoff) (removed int, 
 		}
 		return nil
 	}
-	if err := remove(l.Replaced); err != nil {
-		return removed, err
+	for _, key := range l.Replaced.keys {
+		if err := a.b.RemoveObject(ctx, key); err != nil {
+			return removed, err
+		}
+		if strings.HasSuffix(key, manifestEnd) {
+			removed++
+		}
 	}
 	old := Prunable(l, c)
 	if len(old) == 0 {
@@ -177,7 +182,7 @@ func (a *Archive) pruneEpochs(ctx context.Context, l Listing, gone []Log) error 
 // Sweep removes data that no manifest names and that is older than before: killed uploads leave it. before must be earlier than the
 // beginning of any upload that may still run.
 func (a *Archive) Sweep(ctx context.Context, before time.Time) (int, error) {
-	f, err := a.find(ctx)
+	f, err := a.find(ctx, nil)
 	if err != nil {
 		return 0, err
 	}

@@ -29,6 +29,9 @@ const (
 	archiveWindow = 4 << 20
 )
 
+// archiveFoundMax bounds a listing of the archive. Without the right to delete, every segment of every log stays.
+const archiveFoundMax = 20000000
+
 // Item is one object of a listing.
 type Item struct {
 	// Key is relative to the group's folder.
@@ -99,7 +102,7 @@ func (b *Bucket) EachObject(ctx context.Context, folder string, do func(Item) er
 		return err
 	}
 	root := b.key("") + "/"
-	return b.each(ctx, &blob.ListOptions{Prefix: whole + "/"}, func(o *blob.ListObject) error {
+	return b.eachOf(ctx, &blob.ListOptions{Prefix: whole + "/"}, archiveFoundMax, func(o *blob.ListObject) error {
 		if o.IsDir {
 			return nil
 		}
