@@ -27,6 +27,8 @@ type work struct {
 	next string
 	// gone is the log that the server last refused to send.
 	gone string
+	// told is when it was last told in the middle of a round how far the archive is.
+	told time.Time
 	// missed is how many files were missing when the archive was last listed.
 	missed int
 	// stale is set once something has to be archived again: the epoch is taken over once more.
@@ -223,7 +225,11 @@ func (w *work) round(ctx context.Context) (wire.ArchiverState, error) {
 		if st.UUID != w.uuid {
 			return wire.ArchiverFailing, failf(LogsReset, "the server has another UUID than when this epoch began")
 		}
+		if w.p.begins() {
+			w.onward(st)
+		}
 		again, err := w.catchUp(ctx, st, seen)
+		w.p.stuck = err != nil
 		w.tell(st)
 		if err != nil {
 			if !errors.Is(err, errGone) || w.gone == w.next || ctx.Err() != nil {
@@ -245,10 +251,14 @@ func (w *work) catchUp(ctx context.Context, st serverState, seen time.Time) (aga
 		return false, err
 	}
 	for _, log := range st.Logs[at : len(st.Logs)-1] {
-		if err := w.sealed(ctx, log); err != nil {
+		archived, err := w.sealed(ctx, log)
+		if err != nil {
 			return false, err
 		}
 		w.next = st.Logs[slices.Index(st.Logs, log)+1]
+		if archived {
+			w.onward(st)
+		}
 	}
 	held := w.ledger.held(st.Log)
 	if st.Position < held.To {
@@ -292,6 +302,20 @@ func (w *work) beat(ctx context.Context, st serverState, seen time.Time) error {
 	}
 	w.ledger.beat(h)
 	return nil
+}
+
+// tellEvery is how often it is told how far the archive is while there is much to archive.
+const tellEvery = 5 * time.Second
+
+// onward says in the middle of a round that the archive grows: a round may take hours, and what was said before is of before.
+func (w *work) onward(st serverState) {
+	now := w.p.now()
+	if w.p.board.get().State == wire.ArchiverArchiving && now.Sub(w.told) < tellEvery {
+		return
+	}
+	w.told = now
+	w.tell(st)
+	w.p.report(wire.ArchiverArchiving, nil)
 }
 
 // tell puts down how far it came.
