@@ -24,7 +24,7 @@ func gapsOf(p Past, logs []Log) []Gap {
 		}
 		if missing := shownBy(p, log).Subtract(have); !missing.IsEmpty() {
 			have = have.Union(missing)
-			gaps = addGap(gaps, open, Gap{GTIDs: missing, After: after, Before: boundOf(log), Epoch: log.Epoch, Site: log.Site}, log.Gone)
+			gaps = addGap(gaps, open, Gap{GTIDs: missing, After: after, Before: boundOf(log), Epoch: log.Epoch, Site: log.Site})
 			if !log.Gone {
 				open = len(gaps)
 			}
@@ -37,13 +37,7 @@ func gapsOf(p Past, logs []Log) []Gap {
 }
 
 // shownBy is what a file shows to have been executed, as far as it belongs to the history.
-func shownBy(p Past, log Log) gtid.Set {
-	s := log.Previous
-	if log.Gone {
-		s = s.Union(log.Set)
-	}
-	return p.epoch(log.Epoch).within(s)
-}
+func shownBy(p Past, log Log) gtid.Set { return p.epoch(log.Epoch).within(log.Previous.Union(log.Set)) }
 
 // boundOf is a time before which everything was committed that a file shows, as far as the file itself tells.
 func boundOf(log Log) time.Time {
@@ -53,9 +47,9 @@ func boundOf(log Log) time.Time {
 	return log.SeenAt
 }
 
-// addGap makes one gap of missing files in a row, from gaps[open] on, if they are of one site and epoch.
-func addGap(gaps []Gap, open int, g Gap, gone bool) []Gap {
-	if n := len(gaps) - 1; gone && n >= open && gaps[n].Epoch == g.Epoch && gaps[n].Site == g.Site {
+// addGap makes one gap of missing files in a row, from gaps[open] on, if they are of one epoch, which has one site.
+func addGap(gaps []Gap, open int, g Gap) []Gap {
+	if n := len(gaps) - 1; n >= open && gaps[n].Epoch == g.Epoch {
 		gaps[n].GTIDs, gaps[n].Before = gaps[n].GTIDs.Union(g.GTIDs), g.Before
 		return gaps
 	}

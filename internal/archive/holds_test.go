@@ -46,13 +46,14 @@ func TestWhatBackupsHold(t *testing.T) {
 	long := strings.Join(servers, ",")
 	backUp(t, dir, "monday", long+","+serverA+":1-9")
 	backUp(t, dir, "tuesday", long+","+serverA+":1-7,"+serverA+":audit:1-3")
+	backUp(t, dir, "broken", "a:1-5")
 	want := gtid.MustParse(long + "," + serverA + ":1-7")
 	for _, names := range [][]string{{"monday", "tuesday"}, {"tuesday", "monday"}} {
 		if held, err := a.Holds(t.Context(), names); err != nil || !held.Equal(want) || len(held.String()) < 8<<10 {
 			t.Errorf("I27: %v: %v: %.200s", names, err, held)
 		}
 	}
-	for _, names := range [][]string{nil, {"monday", "gone"}, {"../x"}} {
+	for _, names := range [][]string{nil, {"monday", "gone"}, {"broken"}, {"../x"}} {
 		if held, err := a.Holds(t.Context(), names); !held.IsEmpty() || (err == nil) != (names == nil) {
 			t.Errorf("I27: %v: %v: %.200s", names, err, held)
 		}

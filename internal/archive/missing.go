@@ -4,6 +4,7 @@ package archive
 
 import (
 	"context"
+	"errors"
 	"path"
 	"sync"
 )
@@ -20,7 +21,7 @@ func (a *Archive) present(ctx context.Context, f found, logs []Log) (there, gone
 	for _, log := range logs {
 		item, listed := f.data[log.dataKey()]
 		switch {
-		case listed && item.Bytes == log.Object.Bytes:
+		case item.Bytes == log.Object.Bytes: // which is never 0
 			there = append(there, log)
 		case listed || known[log.dataKey()]:
 			gone = append(gone, log)
@@ -33,12 +34,10 @@ func (a *Archive) present(ctx context.Context, f found, logs []Log) (there, gone
 		return nil, nil, err
 	}
 	for i, log := range doubtful {
-		switch fates[i] {
-		case isThere:
+		if fates[i] == isThere {
 			there = append(there, log)
-		case isGone:
+		} else if fates[i] == isGone {
 			gone = append(gone, log)
-		case wasRemoved:
 		}
 	}
 	known = map[string]bool{}
@@ -87,11 +86,13 @@ func (a *Archive) fates(ctx context.Context, logs []Log) ([]fate, error) {
 
 // fate asks for the data first: Remove begins with the manifest, so one that is still there afterwards was not removed by us.
 func (a *Archive) fate(ctx context.Context, log Log) (fate, error) {
-	if there, err := a.b.HasObject(ctx, log.dataKey()); err != nil || there {
-		return isThere, err
+	there, err := a.b.HasObject(ctx, log.dataKey())
+	told, manifestErr := a.b.HasObject(ctx, log.key())
+	switch {
+	case there:
+		return isThere, nil
+	case told:
+		return isGone, errors.Join(err, manifestErr)
 	}
-	if told, err := a.b.HasObject(ctx, log.key()); err != nil || told {
-		return isGone, err
-	}
-	return wasRemoved, nil
+	return wasRemoved, errors.Join(err, manifestErr)
 }

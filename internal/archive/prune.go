@@ -59,19 +59,18 @@ func Prunable(l Listing, c Cutoff) []Log {
 	}
 	var out []Log
 	all := l.told()
-	for i, log := range all {
+	for _, log := range all {
 		beyond := log.Set.Subtract(c.Set).Subtract(p.Lost)
-		if log.Gone {
-			beyond = p.epoch(log.Epoch).within(log.Set).Subtract(c.Set)
+		if log.Gone { // nobody can say of it that it is lost: it is not archived
+			beyond = p.epoch(log.Epoch).within(beyond)
 		}
-		last := newestOf[log.folder()] == log.key() || i+1 == len(all) || all[i+1].folder() != log.folder()
 		switch {
 		case !beyond.IsEmpty():
 			// I27: it belongs to the history, and the backup does not hold it.
 		case !c.Set.Contains(p.epoch(log.Epoch).within(log.Previous)):
 			// What was before it is needed, and so is the record that it existed.
 		case !log.Last().Before(c.At):
-		case last && log.Epoch == newest:
+		case newestOf[log.folder()] == log.key() && log.Epoch == newest:
 			// The archiver continues from it.
 		default:
 			out = append(out, log)
