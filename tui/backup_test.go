@@ -72,6 +72,8 @@ func TestBackupPane(t *testing.T) {
 			archived(g)
 			g.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionPITRReady, Status: metav1.ConditionFalse, Reason: "PITRLags", Message: "the bucket does not answer"}}
 		}, []string{"the bucket does not answer [PITRLags]"}, ""},
+		"ArchiveKeepsAll": {func(g *v1alpha1.MysqlFailoverGroup) { archived(g); g.Status.Backup.PITR.PruneMessage = "NoDeleteRight" },
+			[]string{"nothing is removed from the archive, which grows: NoDeleteRight"}, ""},
 		"Restoring": {func(g *v1alpha1.MysqlFailoverGroup) {
 			g.Spec.InitFromBackup = &v1alpha1.InitFromBackupSpec{From: &v1alpha1.RestoreFrom{Group: "old"}}
 			g.Status.Restore = &v1alpha1.RestoreStatus{Phase: v1alpha1.RestoreLoading, Backup: "monday", Site: "paris", Progress: 42}

@@ -62,6 +62,11 @@ type PITRStatus struct {
 	//
 	// +optional
 	Holding bool `json:"holding,omitempty"`
+	// pruneMessage says why the archiver cannot remove what no kept backup needs, such as credentials that may not delete; empty if it can. The
+	// archive grows meanwhile, and everything in it can still be recovered.
+	//
+	// +optional
+	PruneMessage string `json:"pruneMessage,omitempty"`
 	// reason is what keeps the archive from growing, one CamelCase word; empty if nothing does.
 	//
 	// +optional

@@ -52,7 +52,8 @@ const (
 	ArchiverStarting ArchiverState = "Starting"
 	// ArchiverStandby: another site is the active one, or none; nothing is archived here.
 	ArchiverStandby ArchiverState = "Standby"
-	// ArchiverArchiving: all is well. Latest is never older than the interval and an upload.
+	// ArchiverArchiving: the archive grows. Once it has caught up, Latest is never older than the interval and an upload; PendingBytes says what is
+	// left until then.
 	ArchiverArchiving ArchiverState = "Archiving"
 	// ArchiverFailing: it is this site's turn, and it does not come further. Reason and Message say why; it tries again.
 	ArchiverFailing ArchiverState = "Failing"

@@ -18,6 +18,8 @@ const PathPITRCutoff = "/pitr-cutoff"
 const (
 	// MaxCutoffEpochs is how many epochs a Cutoff tells of, the newest.
 	MaxCutoffEpochs = 64
+	// MaxCutoffBackups is how many backups a Cutoff names.
+	MaxCutoffBackups = 256
 	// MaxCutoffBytes bounds the answer to GET /pitr-cutoff: everything is in it twice, once signed.
 	MaxCutoffBytes = 512 << 10
 )
@@ -32,6 +34,9 @@ type Cutoff struct {
 	Cutoff       *time.Time `json:"cutoff,omitempty"`
 	Backup       string     `json:"backup,omitempty"`
 	GTIDExecuted string     `json:"gtidExecuted,omitempty"`
+	// Backups are the names of all backups that are kept, at most MaxCutoffBackups, if the operator does not know what each of them holds. Then
+	// GTIDExecuted is empty, and the archiver reads it from their manifests in the storage.
+	Backups []string `json:"backups,omitempty"`
 	// Epoch is the present one, and Site the site that is active under it, or about to be.
 	Epoch int64  `json:"epoch"`
 	Site  string `json:"site,omitempty"`
@@ -129,6 +134,8 @@ func OpenCutoff(anchor ed25519.PublicKey, namespace, group string, body []byte) 
 		return Cutoff{}, fmt.Errorf("%w: it is that of another group", ErrCutoff)
 	case len(c.Epochs) > MaxCutoffEpochs:
 		return Cutoff{}, fmt.Errorf("%w: it tells of more than %d epochs", ErrCutoff, MaxCutoffEpochs)
+	case len(c.Backups) > MaxCutoffBackups:
+		return Cutoff{}, fmt.Errorf("%w: it names more than %d backups", ErrCutoff, MaxCutoffBackups)
 	}
 	return c.Cutoff, nil
 }

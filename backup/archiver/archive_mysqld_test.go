@@ -47,7 +47,7 @@ func TestTheArchiveIsTheBinaryLog(t *testing.T) {
 				l = g.list()
 				for _, f := range l.Logs {
 					if f.Log == open && f.Sealed {
-						return len(l.Replaced) == 0
+						return l.Replaced.Files == 0
 					}
 				}
 				return false

@@ -35,7 +35,7 @@ func TestAnotherHistoryI26(t *testing.T) {
 		"a later epoch":                {archive.Listing{Epochs: []archive.Epoch{{Epoch: 4}}}, true},
 		"a log of a later epoch":       {archive.Listing{Logs: []archive.Log{log(4, "a", serverOurs)}}, true},
 		"another server in this epoch": {archive.Listing{Logs: []archive.Log{log(3, "a", serverTheirs)}}, true},
-		"another site in this epoch":   {archive.Listing{Replaced: []archive.Log{log(3, "b", serverOurs)}}, true},
+		"another site in this epoch":   {archive.Listing{Missing: []archive.Log{log(3, "b", serverOurs)}}, true},
 	} {
 		if why := otherHistory(tc.listing, ours); (why != "") != tc.other {
 			t.Errorf("I26: %s: %q", name, why)
@@ -68,6 +68,56 @@ func TestNothingIsArchivedAmongAnothersEpochsI26(t *testing.T) {
 		_, err := p.takeOver(t.Context(), epoch)
 		if err == nil || (reasonOf(err) == string(bucket.Foreign)) != foreign {
 			t.Errorf("I26: in epoch %d: %v", epoch, err)
+		}
+	}
+}
+
+// I27: what the operator does not know of the backups that are kept is read from the storage; while that fails nothing may go.
+func TestWhatMayGoByTheManifestsI27(t *testing.T) {
+	dir := t.TempDir()
+	config := bucket.Config{Folder: dir, Namespace: "shop", Group: "orders"}
+	a, err := archive.Open(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close() })
+	b, err := bucket.Open(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	at := time.Date(2026, 11, 25, 2, 0, 0, 0, time.UTC)
+	for name, set := range map[string]string{"monday": serverOurs + ":1-9", "tuesday": serverOurs + ":1-7"} {
+		w, err := b.Create(t.Context(), bucket.NewBackup{Name: name, UID: "uid", Now: at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		part, err := w.Part(t.Context(), "data")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := part.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Commit(t.Context(), bucket.Manifest{Method: bucket.Logical, Site: "a", Epoch: 1, MySQLVersion: "9.7.4", GTIDExecuted: set, StartedAt: at, FinishedAt: at}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &work{archive: a}
+	for name, tc := range map[string]struct {
+		said wire.Cutoff
+		want string
+		err  bool
+	}{
+		"nothing":          {},
+		"a set":            {said: wire.Cutoff{Cutoff: &at, GTIDExecuted: serverOurs + ":1-5"}, want: serverOurs + ":1-5"},
+		"names":            {said: wire.Cutoff{Cutoff: &at, Backups: []string{"monday", "tuesday"}}, want: serverOurs + ":1-7"},
+		"names and no day": {said: wire.Cutoff{Backups: []string{"monday"}}},
+		"one that is gone": {said: wire.Cutoff{Cutoff: &at, Backups: []string{"monday", "sunday"}}, err: true},
+	} {
+		c, err := w.mayGo(t.Context(), tc.said)
+		if c.Set.String() != tc.want || (err != nil) != tc.err || c.At.IsZero() != (tc.want == "") {
+			t.Errorf("I27: %s: %+v, %v", name, c, err)
 		}
 	}
 }

@@ -47,16 +47,17 @@ func (j *janitor) run(ctx context.Context) {
 	for {
 		mine, done := j.w.p.whileMine(ctx, j.w.epoch)
 		err := j.seal(mine)
+		pruned := false
 		if err == nil && prune {
 			err = j.prune(mine)
-			prune = false
+			prune, pruned = false, true
 		}
 		if err == nil && j.w.p.now().Sub(swept) > j.w.p.sweepEvery {
 			swept = j.w.p.now()
 			_, err = j.w.archive.Sweep(mine, swept.Add(-sweepAge))
 		}
 		done()
-		j.report(ctx, err)
+		j.report(ctx, err, pruned)
 		select {
 		case <-ctx.Done():
 			return
@@ -67,9 +68,9 @@ func (j *janitor) run(ctx context.Context) {
 	}
 }
 
-// report logs what failed: it is tried again. What cannot be removed is told, and is no failure.
-func (j *janitor) report(ctx context.Context, err error) {
-	if ctx.Err() != nil || errors.Is(err, errTurnOver) {
+// report logs what failed: it is tried again. What cannot be removed is told until a prune succeeds, and is no failure.
+func (j *janitor) report(ctx context.Context, err error, pruned bool) {
+	if ctx.Err() != nil || errors.Is(err, errTurnOver) || err == nil && !pruned {
 		return
 	}
 	message := ""
@@ -118,9 +119,10 @@ func (j *janitor) removeSegments(ctx context.Context, log string) error {
 
 // prune removes what no retained backup needs, on the operator's word of this moment.
 func (j *janitor) prune(ctx context.Context) error {
-	cutoff, err := j.w.learn(ctx)
-	if err != nil {
-		cutoff = archive.Cutoff{} // nothing is pruned without the operator's word
+	cutoff := archive.Cutoff{} // nothing is pruned without the operator's word
+	said, err := j.w.learn(ctx)
+	if err == nil {
+		cutoff, err = j.w.mayGo(ctx, said)
 	}
 	before := j.w.ledger.count()
 	l, listErr := j.w.archive.List(ctx)
@@ -130,9 +132,13 @@ func (j *janitor) prune(ctx context.Context) error {
 	if mineErr := j.w.p.stillMine(ctx, j.w.epoch); mineErr != nil {
 		return mineErr
 	}
+	l, mendErr := j.mend(ctx, l)
+	if mendErr != nil {
+		return cause(ctx, mendErr)
+	}
 	removed, pruneErr := j.w.archive.Prune(ctx, l, cutoff)
 	j.w.p.board.set(func(s *wire.ArchiverStatus) { s.Pruned += int64(removed) })
-	if removed > 0 || pruneErr != nil {
+	if removed > 0 || pruneErr != nil && bucket.KindOf(pruneErr) != bucket.NoDeleteRight { // a listing may be long without that right
 		if l, listErr = j.w.archive.List(ctx); listErr != nil {
 			return cause(ctx, listErr)
 		}
@@ -142,4 +148,22 @@ func (j *janitor) prune(ctx context.Context) error {
 		return cause(ctx, pruneErr)
 	}
 	return err
+}
+
+// mend has what is missing in our folder archived once more.
+func (j *janitor) mend(ctx context.Context, l archive.Listing) (archive.Listing, error) {
+	if len(l.Missing) == 0 {
+		j.w.tellMissing(nil)
+		return l, nil
+	}
+	st, err := j.w.p.stateOf(ctx)
+	if err != nil || st.UUID != j.w.uuid {
+		return l, err
+	}
+	l, removed, err := j.w.clearMissing(ctx, l, st)
+	if removed > 0 {
+		j.w.stale.Store(true)
+		j.w.p.nudge()
+	}
+	return l, err
 }

@@ -15,6 +15,8 @@ type ledger struct {
 	mu        sync.Mutex
 	epochs    []archive.Epoch
 	files     []archive.Log
+	missing   []archive.Log
+	replaced  archive.Replaced
 	heartbeat *archive.Heartbeat
 	pruned    *archive.Pruned
 	// ours is the folder that we write.
@@ -22,7 +24,7 @@ type ledger struct {
 }
 
 func newLedger(l archive.Listing, ours archive.LogManifest) *ledger {
-	return &ledger{epochs: l.Epochs, files: slices.Concat(l.Logs, l.Replaced), heartbeat: l.Heartbeat, pruned: l.Pruned, ours: ours}
+	return &ledger{epochs: l.Epochs, files: l.Logs, missing: l.Missing, replaced: l.Replaced, heartbeat: l.Heartbeat, pruned: l.Pruned, ours: ours}
 }
 
 // listing is a copy.
@@ -30,10 +32,12 @@ func (d *ledger) listing() archive.Listing {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l := archive.NewListing(d.epochs, d.files)
-	l.Heartbeat, l.Pruned = d.heartbeat, d.pruned
+	l.Missing, l.Heartbeat, l.Pruned = d.missing, d.heartbeat, d.pruned
+	l.Bytes = d.replaced.Bytes
 	for _, f := range d.files {
 		l.Bytes += f.Object.Bytes
 	}
+	l.Replaced = l.Replaced.With(d.replaced)
 	return l
 }
 
@@ -53,13 +57,13 @@ func (d *ledger) beat(h archive.Heartbeat) {
 func (d *ledger) replace(before int, l archive.Listing) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	files := slices.Concat(l.Logs, l.Replaced)
+	files := slices.Clone(l.Logs)
 	for _, f := range d.files[min(before, len(d.files)):] {
 		if !slices.ContainsFunc(files, func(o archive.Log) bool { return o.Object.Key == f.Object.Key && o.Epoch == f.Epoch }) {
 			files = append(files, f)
 		}
 	}
-	d.epochs, d.files, d.pruned = l.Epochs, files, l.Pruned
+	d.epochs, d.files, d.missing, d.replaced, d.pruned = l.Epochs, files, l.Missing, l.Replaced, l.Pruned
 	if l.Heartbeat != nil {
 		d.heartbeat = l.Heartbeat
 	}
@@ -85,9 +89,9 @@ func (d *ledger) knows(epoch int64) bool {
 // unsealed are the logs of our folder that are there in segments alone, but for the newest.
 func (d *ledger) unsealed(open string) []string {
 	var logs []string
-	for _, f := range d.listing().Logs {
-		same := f.Epoch == d.ours.Epoch && f.Site == d.ours.Site && f.ServerUUID == d.ours.ServerUUID
-		if same && !f.Sealed && archive.Number(f.Log) < archive.Number(open) && !slices.Contains(logs, f.Log) {
+	l := d.listing()
+	for _, f := range l.Logs {
+		if isOf(f, d.ours) && !f.Sealed && archive.Number(f.Log) < archive.Number(open) && !slices.Contains(logs, f.Log) && !archive.HeldOf(l, d.ours, f.Log).Sealed {
 			logs = append(logs, f.Log)
 		}
 	}
@@ -96,10 +100,11 @@ func (d *ledger) unsealed(open string) []string {
 
 // segments are those of a log in our folder.
 func (d *ledger) segments(log string) []archive.Log {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	var out []archive.Log
-	l := d.listing()
-	for _, f := range slices.Concat(l.Logs, l.Replaced) {
-		if f.Epoch == d.ours.Epoch && f.Site == d.ours.Site && f.ServerUUID == d.ours.ServerUUID && f.Log == log && !f.Sealed {
+	for _, f := range d.files {
+		if isOf(f, d.ours) && f.Log == log && !f.Sealed {
 			out = append(out, f)
 		}
 	}

@@ -47,6 +47,8 @@ type Program struct {
 	operator func(ctx context.Context) (wire.Cutoff, error)
 	board    *board
 	nudged   chan struct{}
+	// stuck is true if archiving itself failed in this round, wasStuck if it did in the one before: then nothing is well before something is archived.
+	stuck, wasStuck bool
 	// pruneEvery and sweepEvery are how often both are done.
 	pruneEvery, sweepEvery time.Duration
 	// rate bounds how fast a log is read while somebody waits for it, and rateBeside while nobody does, in bytes a second.
@@ -191,6 +193,7 @@ func (p *Program) report(state wire.ArchiverState, err error) {
 
 // round does what there is to do now. It leaves in w what is worth remembering until the next one.
 func (p *Program) round(ctx context.Context, w **work) (wire.ArchiverState, error) {
+	p.wasStuck, p.stuck = p.stuck, false
 	turn, err := p.turn(ctx)
 	if err != nil {
 		return wire.ArchiverFailing, err
@@ -210,11 +213,17 @@ func (p *Program) round(ctx context.Context, w **work) (wire.ArchiverState, erro
 	return state, err
 }
 
+// begins is true if it can be said at once that it archives: it stood by, or what failed was something else that works again.
+func (p *Program) begins() bool {
+	s := p.board.get().State
+	return s != wire.ArchiverArchiving && (s != wire.ArchiverFailing || !p.wasStuck)
+}
+
 // archiveIn archives in an epoch of ours.
 func (p *Program) archiveIn(ctx context.Context, epoch int64, w **work) (wire.ArchiverState, error) {
 	mine, done := p.whileMine(ctx, epoch)
 	defer done()
-	if *w != nil && (*w).epoch != epoch {
+	if *w != nil && ((*w).epoch != epoch || (*w).stale.Load()) {
 		(*w).end()
 		*w = nil
 	}

@@ -52,7 +52,7 @@ func (b *board) outcome(state wire.ArchiverState, err error, now time.Time) {
 // tell puts down what the archive holds.
 func (b *board) tell(l archive.Listing, past archive.Past) {
 	b.set(func(s *wire.ArchiverStatus) {
-		s.Earliest, s.Latest, s.Bytes, s.Logs = past.Earliest, past.Latest, l.Bytes, len(l.Logs)+len(l.Replaced)
+		s.Earliest, s.Latest, s.Bytes, s.Logs = past.Earliest, past.Latest, l.Bytes, len(l.Logs)+l.Replaced.Files
 		s.ArchivedGTID = short(past.Archived.String(), wire.MaxArchiverGTIDBytes)
 		s.GapCount, s.Gaps = len(past.Gaps), nil
 		for _, g := range past.Gaps[max(0, len(past.Gaps)-wire.MaxArchiverGaps):] {

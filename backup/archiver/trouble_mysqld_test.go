@@ -155,7 +155,7 @@ func TestRotationUnderLoad(t *testing.T) {
 				segments[f.Log] = true
 			}
 		}
-		return len(segments) <= 1 && len(l.Replaced) == 0
+		return len(segments) <= 1 && l.Replaced.Files == 0
 	})
 	l = g.list()
 	complete(t, g, s, l)

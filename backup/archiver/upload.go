@@ -22,20 +22,20 @@ const (
 	rateBeside = 32 << 20
 )
 
-// sealed archives a log that the server writes no more.
-func (w *work) sealed(ctx context.Context, log string) error {
+// sealed archives a log that the server writes no more. archived is false if it was there already.
+func (w *work) sealed(ctx context.Context, log string) (archived bool, err error) {
 	held := w.ledger.held(log)
 	switch {
 	case held.Sealed:
-		return nil
+		return false, nil
 	case held.To == 0:
 		// It was never seen open, as after a takeover: it goes up whole.
-		return w.whole(ctx, log, w.p.rate)
+		return true, w.whole(ctx, log, w.p.rate)
 	}
 	// Its end first, which is what somebody may wait for. The janitor makes one file of it.
-	_, err := w.segment(ctx, log, held, time.Time{})
+	_, err = w.segment(ctx, log, held, time.Time{})
 	w.janitor.nudge()
-	return err
+	return true, err
 }
 
 // segment archives what is new in a log. again is true if the server went on to its next log meanwhile. seen is when the server was asked for

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -26,6 +27,12 @@ type work struct {
 	next string
 	// gone is the log that the server last refused to send.
 	gone string
+	// told is when it was last told in the middle of a round how far the archive is.
+	told time.Time
+	// missed is how many files were missing when the archive was last listed.
+	missed int
+	// stale is set once something has to be archived again: the epoch is taken over once more.
+	stale atomic.Bool
 	// janitor runs beside.
 	janitor *janitor
 }
@@ -55,14 +62,14 @@ func (p *Program) takeOver(ctx context.Context, epoch int64) (*work, error) {
 		return nil, failf(Reason(bucket.Foreign), "the archive in %s is that of another group: %s; two histories are never mixed: move or remove its folder archive, "+
 			"or give the profile another prefix", p.archive.Location(), why)
 	}
+	if l, err = w.clear(ctx, l, st); err != nil {
+		return nil, err
+	}
 	w.ledger = newLedger(l, w.folder())
 	cutoff, err := w.learn(ctx)
 	if err != nil {
 		// Archiving does not wait for the operator. Until the archive knows with what the epoch began, it takes what the logs themselves prove.
 		p.log.Warn("what the epoch began with is not known yet", "epoch", epoch, "error", err)
-	}
-	if err := w.clear(ctx, l); err != nil {
-		return nil, err
 	}
 	if w.next, err = w.begin(ctx, st, cutoff); err != nil {
 		return nil, err
@@ -82,7 +89,7 @@ func otherHistory(l archive.Listing, ours archive.LogManifest) string {
 			return fmt.Sprintf("it knows epoch %d, and this group is in epoch %d", e.Epoch, ours.Epoch)
 		}
 	}
-	for _, log := range slices.Concat(l.Logs, l.Replaced) {
+	for _, log := range slices.Concat(l.Logs, l.Missing) {
 		if log.Epoch > ours.Epoch || log.Epoch == ours.Epoch && (log.Site != ours.Site || log.ServerUUID != ours.ServerUUID) {
 			return fmt.Sprintf("it holds %s of server %s, and this is epoch %d of site %s, server %s", log.Name(), log.ServerUUID, ours.Epoch, ours.Site, ours.ServerUUID)
 		}
@@ -115,10 +122,10 @@ func (p *Program) state(ctx context.Context) (serverState, error) {
 }
 
 // learn asks the operator, and writes down what each epoch began with. What the archive has of an epoch stays.
-func (w *work) learn(ctx context.Context) (archive.Cutoff, error) {
+func (w *work) learn(ctx context.Context) (wire.Cutoff, error) {
 	c, err := w.p.cutoff(ctx)
 	if err != nil {
-		return archive.Cutoff{}, err
+		return wire.Cutoff{}, err
 	}
 	for _, e := range slices.Backward(c.Epochs) { // they come newest first
 		if w.ledger.knows(e.Epoch) {
@@ -126,32 +133,45 @@ func (w *work) learn(ctx context.Context) (archive.Cutoff, error) {
 		}
 		epoch := epochOf(e)
 		if err := w.archive.PutEpoch(ctx, epoch); err != nil {
-			return archive.Cutoff{}, err
+			return wire.Cutoff{}, err
 		}
 		w.ledger.mu.Lock()
 		w.ledger.epochs = append(slices.Clip(w.ledger.epochs), epoch)
 		w.ledger.mu.Unlock()
 	}
 	if !w.ledger.knows(w.epoch) {
-		return cutoffOf(c), failf(Other, "the operator does not say yet what epoch %d began with", w.epoch)
+		return c, failf(Other, "the operator does not say yet what epoch %d began with", w.epoch)
 	}
-	return cutoffOf(c), nil
+	return c, nil
 }
 
-// clear removes manifests of our folder that cannot be read: what they told of is uploaded once more while the server has it.
-func (w *work) clear(ctx context.Context, l archive.Listing) error {
-	for _, u := range l.Unreadable {
-		if err := w.archive.RemoveUnreadable(ctx, w.folder(), u); err != nil {
-			return err
-		}
+// mayGo is what the archive understands of the operator's word; the zero value prunes nothing. The operator does not know sets that are too long for
+// the status of a backup: they are in the storage.
+func (w *work) mayGo(ctx context.Context, c wire.Cutoff) (archive.Cutoff, error) {
+	out := cutoffOf(c)
+	if out.At.IsZero() || len(c.Backups) == 0 {
+		return out, nil
 	}
-	return nil
+	held, err := w.archive.Holds(ctx, c.Backups)
+	if err != nil {
+		return archive.Cutoff{}, fmt.Errorf("what the backups hold that are kept is not known, and so not what may be pruned: %w", err)
+	}
+	out.Set = held
+	return out, nil
 }
 
 // begin finds the log to begin with: the first that holds anything that is not archived.
-func (w *work) begin(ctx context.Context, st serverState, cutoff archive.Cutoff) (string, error) {
+func (w *work) begin(ctx context.Context, st serverState, said wire.Cutoff) (string, error) {
 	l := w.ledger.listing()
-	if len(l.Logs) == 0 && l.Pruned == nil && !cutoff.At.IsZero() {
+	cutoff := archive.Cutoff{}
+	if len(l.Logs) == 0 && l.Pruned == nil {
+		var err error
+		if cutoff, err = w.mayGo(ctx, said); err != nil {
+			// Archiving does not wait for it: without it, the archive begins with the first log of the server.
+			w.p.log.Warn("the oldest backup is not known yet", "error", err)
+		}
+	}
+	if !cutoff.At.IsZero() {
 		// A new archive begins with the oldest backup.
 		pruned := archive.NextPruned(l, cutoff)
 		if err := w.archive.PutPruned(ctx, pruned); err != nil {
@@ -205,7 +225,11 @@ func (w *work) round(ctx context.Context) (wire.ArchiverState, error) {
 		if st.UUID != w.uuid {
 			return wire.ArchiverFailing, failf(LogsReset, "the server has another UUID than when this epoch began")
 		}
+		if w.p.begins() {
+			w.onward(st)
+		}
 		again, err := w.catchUp(ctx, st, seen)
+		w.p.stuck = err != nil
 		w.tell(st)
 		if err != nil {
 			if !errors.Is(err, errGone) || w.gone == w.next || ctx.Err() != nil {
@@ -227,10 +251,14 @@ func (w *work) catchUp(ctx context.Context, st serverState, seen time.Time) (aga
 		return false, err
 	}
 	for _, log := range st.Logs[at : len(st.Logs)-1] {
-		if err := w.sealed(ctx, log); err != nil {
+		archived, err := w.sealed(ctx, log)
+		if err != nil {
 			return false, err
 		}
 		w.next = st.Logs[slices.Index(st.Logs, log)+1]
+		if archived {
+			w.onward(st)
+		}
 	}
 	held := w.ledger.held(st.Log)
 	if st.Position < held.To {
@@ -274,6 +302,20 @@ func (w *work) beat(ctx context.Context, st serverState, seen time.Time) error {
 	}
 	w.ledger.beat(h)
 	return nil
+}
+
+// tellEvery is how often it is told how far the archive is while there is much to archive.
+const tellEvery = 5 * time.Second
+
+// onward says in the middle of a round that the archive grows: a round may take hours, and what was said before is of before.
+func (w *work) onward(st serverState) {
+	now := w.p.now()
+	if w.p.board.get().State == wire.ArchiverArchiving && now.Sub(w.told) < tellEvery {
+		return
+	}
+	w.told = now
+	w.tell(st)
+	w.p.report(wire.ArchiverArchiving, nil)
 }
 
 // tell puts down how far it came.

@@ -123,3 +123,23 @@ func TestTextIsCutBetweenCharacters(t *testing.T) {
 		t.Error("the text is another")
 	}
 }
+
+// Each object that cannot be used is named in the timeline.
+func TestWhatIsMissingIsNamed(t *testing.T) {
+	l := archive.Listing{Unreadable: []archive.Unreadable{{Key: "k", Err: errors.New("it is damaged")}},
+		Missing: []archive.Log{{LogManifest: archive.LogManifest{Epoch: 2, Site: "paris", Log: "binlog.000007", Sealed: true}}}}
+	q := &question{archive: emptyArchive(t), listing: l, out: newAnswer(io.Discard, 0)}
+	want := []string{"it is damaged", "binlog.000007 of site paris in epoch 2: its data is not in the storage, or was cut"}
+	if diff := cmp.Diff(want, q.describe().Problems); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func emptyArchive(t *testing.T) *archive.Archive {
+	t.Helper()
+	a, err := archive.Open(t.Context(), bucket.Config{Folder: t.TempDir(), Namespace: "shop", Group: "orders"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}

@@ -56,14 +56,25 @@ func (q *question) describe() *wire.ArchiveTimeline {
 	for _, g := range p.Gaps[max(0, len(p.Gaps)-gapsMax):] {
 		t.Gaps = append(t.Gaps, gapOf(g))
 	}
-	for _, u := range q.listing.Unreadable[:min(len(q.listing.Unreadable), problemsMax)] {
-		t.Problems = append(t.Problems, u.Err.Error())
-	}
+	problems := problemsOf(q.listing)
+	t.Problems = problems[:min(len(problems), problemsMax)]
 	if h := q.listing.Heartbeat; h != nil {
 		t.Heart = &wire.ArchiveHeartbeat{Site: h.Site, Epoch: h.Epoch, At: h.At}
 	}
-	q.out.full = len(p.Epochs) > epochsMax || len(p.Gaps) > gapsMax || len(q.listing.Unreadable) > problemsMax
+	q.out.full = len(p.Epochs) > epochsMax || len(p.Gaps) > gapsMax || len(problems) > problemsMax
 	return t
+}
+
+// problemsOf are the objects that cannot be used.
+func problemsOf(l archive.Listing) []string {
+	var out []string
+	for _, u := range l.Unreadable {
+		out = append(out, u.Err.Error())
+	}
+	for _, m := range l.Missing {
+		out = append(out, m.Name()+": its data is not in the storage, or was cut")
+	}
+	return out
 }
 
 // short is a set, or nothing if it is longer than may be told.

@@ -5,9 +5,7 @@ package archive
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,6 +25,8 @@ type Archive struct {
 	// read caches manifests, which are never overwritten.
 	mu   sync.Mutex
 	read map[string]Log
+	// gone are objects that are known to be missing.
+	gone map[string]bool
 	// proven is the sealed log that was last read to its end instead of a segment.
 	proven bucket.Object
 }
@@ -54,76 +54,6 @@ func (a *Archive) Location() string { return a.b.Location() }
 // Claim makes the place the group's, unless it is another group's: bucket.Foreign. Call it before the first write.
 func (a *Archive) Claim(ctx context.Context, uid string, now time.Time) error {
 	return a.b.Claim(ctx, uid, now)
-}
-
-// found is what a listing of keys found.
-type found struct {
-	epochs, manifests []string
-	data              map[string]bucket.Item // by key
-	heartbeat, pruned bool
-}
-
-// List reads all manifests. One that cannot be read is in Unreadable, and the file that it describes is missing.
-func (a *Archive) List(ctx context.Context) (Listing, error) {
-	f, err := a.find(ctx)
-	if err != nil {
-		return Listing{}, err
-	}
-	logs, epochs, bad, err := a.readAll(ctx, f)
-	if err != nil {
-		return Listing{}, err
-	}
-	l := NewListing(epochs, logs)
-	l.Unreadable = bad
-	named := map[string]bool{}
-	for _, log := range logs {
-		named[log.folder()+"/"+log.Object.Key] = true
-	}
-	for key, item := range f.data {
-		l.Bytes += item.Bytes
-		if !named[key] {
-			l.Orphans += item.Bytes
-		}
-	}
-	if f.heartbeat {
-		h, err := small(ctx, a, heartbeatKey, parseHeartbeat)
-		if err != nil {
-			l.Unreadable = append(l.Unreadable, Unreadable{Key: heartbeatKey, Err: err})
-		} else {
-			l.Heartbeat = &h
-		}
-	}
-	if f.pruned {
-		p, err := small(ctx, a, prunedKey, parsePruned)
-		if err != nil {
-			return Listing{}, err // without it, what was pruned would look like a gap
-		}
-		l.Pruned = &p
-	}
-	return l, nil
-}
-
-func (a *Archive) find(ctx context.Context) (found, error) {
-	f := found{data: map[string]bucket.Item{}}
-	err := a.b.EachObject(ctx, "archive", func(i bucket.Item) error {
-		switch {
-		case i.Key == heartbeatKey:
-			f.heartbeat = true
-		case i.Key == prunedKey:
-			f.pruned = true
-		case strings.HasPrefix(i.Key, epochsFolder+"/") && strings.HasSuffix(i.Key, manifestEnd):
-			f.epochs = append(f.epochs, i.Key)
-		case strings.HasPrefix(i.Key, binlogsFolder+"/") && strings.HasSuffix(i.Key, manifestEnd):
-			f.manifests = append(f.manifests, i.Key)
-		case strings.HasPrefix(i.Key, binlogsFolder+"/"):
-			f.data[i.Key] = i
-		}
-		if len(f.manifests) > filesMax || len(f.epochs) > epochsMax {
-			return fmt.Errorf("list %s: there are more files in the archive than can be looked at: keep fewer backups, so that it is pruned", a.Location())
-		}
-		return nil
-	})
-	return f, err
 }
 
 // readAll reads manifests and epochs, some at a time.

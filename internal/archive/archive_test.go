@@ -220,7 +220,7 @@ func TestAFileIsNeverWrittenOver(t *testing.T) {
 	}
 	sealed := must(t)(put(t, a, m, LogManifest{Epoch: 1, Log: "binlog.000001", Sealed: true, To: int64(len(m.raw))}, NewCounter(gtid.Set{}, false), Recipients{}))
 	l, err := a.List(t.Context())
-	if err != nil || len(l.Logs) != 1 || l.Logs[0].key() != sealed.key() || len(l.Replaced) != 2 {
+	if err != nil || len(l.Logs) != 1 || l.Logs[0].key() != sealed.key() || l.Replaced.Files != 2 {
 		t.Fatalf("%v: %+v", err, l)
 	}
 	if removed, err := a.Prune(t.Context(), l, Cutoff{}); err != nil || removed != 2 || count(t, dir) != 2 {

@@ -19,6 +19,9 @@
 // description, events with their checksums. The segments of one log in one folder, joined in order, are its beginning byte for
 // byte; a segment other than the first has neither magic nor format description. Files end between transactions.
 //
+// Credentials may not delete: then segments stay beside the sealed log that replaced them. By their keys they are known, and their manifests are
+// not read.
+//
 // A folder holds what one server archived while it was the active site of one epoch. It begins with the first of its logs that holds anything
 // that the archive did not have: logs of different folders overlap, and every log in a folder begins at 0. A log of an epoch may hold
 // transactions of earlier epochs, which the server got by replication.
@@ -28,7 +31,7 @@
 // lost. What an old site archived beyond that is lost; it stays readable, and no Plan applies it. If someone applied such a transaction again
 // later, Plan takes it from there.
 //
-// Every file says which transactions were executed before its first byte. Those that are neither archived nor before the archive's
+// Every file says which transactions were executed before its first byte, and a manifest whose data is missing which were executed in it. Those that are neither archived nor before the archive's
 // beginning are a gap. The beginning is what Pruned says, which every retained backup holds, or else what was executed before the first
 // file.
 //

@@ -131,6 +131,8 @@ type Log struct {
 	LogManifest
 	Set      gtid.Set
 	Previous gtid.Set
+	// Gone is true if only the manifest is left: see Listing.Missing.
+	Gone bool
 }
 
 // First and Last are the times of FirstCommit and LastCommit; zero if there are none.
@@ -162,6 +164,9 @@ func (l LogManifest) file() string {
 func (l LogManifest) folder() string {
 	return fmt.Sprintf("%s/%010d-%s-%s", binlogsFolder, l.Epoch, l.Site, l.ServerUUID)
 }
+
+// whole names the log that a file is all or a part of.
+func (l LogManifest) whole() string { return l.folder() + "/" + l.Log }
 
 func (l LogManifest) key() string { return l.folder() + "/" + l.file() + manifestEnd }
 

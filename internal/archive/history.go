@@ -41,8 +41,9 @@ type EpochPast struct {
 	Files  int
 	Bytes  int64
 
-	// previous is what its servers had executed before its files.
+	// previous is what its servers had executed before its files, or in one whose data is missing; gone is true if there is one.
 	previous gtid.Set
+	gone     bool
 	// allowed is what every later epoch knows; any is true if no later epoch says anything.
 	allowed gtid.Set
 	any     bool
@@ -85,6 +86,7 @@ func clip(text string) string {
 func History(l Listing) Past {
 	p := Past{Epochs: epochsOf(l)}
 	judge(&p)
+	all := l.told()
 	for _, log := range l.Logs {
 		if !log.Set.Intersect(p.Archived).IsEmpty() {
 			p.Files = append(p.Files, log)
@@ -94,10 +96,10 @@ func History(l Listing) Past {
 	case l.Pruned != nil:
 		// Transactions that neither the oldest retained backup nor a file holds are missing.
 		p.Base = p.epoch(l.Pruned.Epoch).within(l.prunedSet())
-	case len(l.Logs) > 0:
-		p.Base = p.epoch(l.Logs[0].Epoch).within(l.Logs[0].Previous)
+	case len(all) > 0:
+		p.Base = p.epoch(all[0].Epoch).within(all[0].Previous)
 	}
-	p.Gaps = gapsOf(p, l.Logs)
+	p.Gaps = gapsOf(p, all)
 	p.Earliest, p.Latest = span(p, l)
 	return p
 }
@@ -108,7 +110,7 @@ func epochsOf(l Listing) []EpochPast {
 	for _, e := range l.Epochs {
 		rows[e.Epoch] = &EpochPast{Epoch: e, Known: true}
 	}
-	for _, log := range l.Logs {
+	for _, log := range l.told() {
 		r := rows[log.Epoch]
 		if r == nil {
 			r = &EpochPast{Epoch: Epoch{Epoch: log.Epoch, Site: log.Site, ServerUUID: log.ServerUUID, Unknown: true}}
@@ -128,6 +130,11 @@ func (r *EpochPast) add(log Log) {
 	if r.ServerUUID == "" {
 		r.ServerUUID = log.ServerUUID
 	}
+	r.previous = r.previous.Union(log.Previous)
+	if log.Gone { // what it held is not archived, but its server had executed it
+		r.gone, r.previous = true, r.previous.Union(log.Set)
+		return
+	}
 	r.Archived = r.Archived.Union(log.Set)
 	r.Files++
 	r.Bytes += log.Object.Bytes
@@ -140,7 +147,6 @@ func (r *EpochPast) add(log Log) {
 	if log.SeenAt.After(r.SeenAt) {
 		r.SeenAt = log.SeenAt
 	}
-	r.previous = r.previous.Union(log.Previous)
 }
 
 // judge decides for each epoch what belongs to the history, from the newest back: I26.
@@ -193,29 +199,7 @@ func (r *EpochPast) knows() (s gtid.Set, says bool) {
 			return opened, true
 		}
 	}
-	return r.previous.Union(r.Archived), r.Files > 0
-}
-
-// gapsOf goes through the files in order: each says what was executed before it.
-func gapsOf(p Past, logs []Log) []Gap {
-	var gaps []Gap
-	var after time.Time
-	have := p.Archived.Union(p.Base)
-	for _, log := range logs {
-		missing := p.epoch(log.Epoch).within(log.Previous).Subtract(have)
-		if !missing.IsEmpty() {
-			before := log.First()
-			if before.IsZero() {
-				before = log.SeenAt
-			}
-			gaps = append(gaps, Gap{GTIDs: missing, After: after, Before: before, Epoch: log.Epoch, Site: log.Site})
-			have = have.Union(missing)
-		}
-		if last := log.Last(); last.After(after) && !log.Set.Intersect(p.Archived).IsEmpty() {
-			after = last
-		}
-	}
-	return gaps
+	return r.previous.Union(r.Archived), r.Files > 0 || r.gone
 }
 
 // epoch is the row of an epoch, which exists for every file. For another epoch it is a row with what the later epochs know.

@@ -16,8 +16,11 @@ type Listing struct {
 	// Logs are the files, sorted by epoch, folder, number of the log and where they begin. Segments of a log that is also there as a sealed
 	// one are left out: see Replaced.
 	Logs []Log
-	// Replaced are segments that are no longer needed, because their folder has the sealed log.
-	Replaced []Log
+	// Replaced are segments that are no longer needed.
+	Replaced Replaced
+	// Missing are files whose data the storage does not have, or has with another length, in the order of Logs: somebody else removed or cut it.
+	// What they held is a gap. Their manifests still tell what the server had executed.
+	Missing []Log
 	// Heartbeat is nil if there is none.
 	Heartbeat *Heartbeat
 	// Pruned is nil if nothing was ever removed.
@@ -43,12 +46,12 @@ func NewListing(epochs []Epoch, logs []Log) Listing {
 	sealed := map[string]bool{}
 	for _, log := range sorted {
 		if log.Sealed {
-			sealed[log.folder()+"/"+log.Log] = true
+			sealed[log.whole()] = true
 		}
 	}
 	for _, log := range sorted {
-		if !log.Sealed && sealed[log.folder()+"/"+log.Log] {
-			l.Replaced = append(l.Replaced, log)
+		if !log.Sealed && sealed[log.whole()] {
+			l.Replaced.addLog(log)
 			continue
 		}
 		l.Logs = append(l.Logs, log)
@@ -56,9 +59,47 @@ func NewListing(epochs []Epoch, logs []Log) Listing {
 	return l
 }
 
+// withMissing adds files whose data is missing. One that a sealed log replaces is missed by nobody.
+func (l Listing) withMissing(gone []Log) Listing {
+	sealed := map[string]bool{}
+	for _, log := range l.Logs {
+		if log.Sealed {
+			sealed[log.whole()] = true
+		}
+	}
+	for _, log := range gone {
+		if log.Gone = true; !log.Sealed && sealed[log.whole()] {
+			log.Object.Bytes = 0 // it takes no room
+			l.Replaced.addLog(log)
+			continue
+		}
+		l.Missing = append(l.Missing, log)
+	}
+	slices.SortFunc(l.Missing, compareLogs)
+	return l
+}
+
+// told are all files that manifests tell of, those whose data is missing too.
+func (l Listing) told() []Log {
+	if len(l.Missing) == 0 {
+		return l.Logs
+	}
+	all := slices.Concat(l.Logs, l.Missing)
+	slices.SortFunc(all, compareLogs)
+	return all
+}
+
+// compareLogs puts a sealed log before its segments: both are there if the data of one of them is missing.
 func compareLogs(a, b Log) int {
 	return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Site, b.Site), cmp.Compare(a.ServerUUID, b.ServerUUID),
-		cmp.Compare(Number(a.Log), Number(b.Log)), cmp.Compare(a.From, b.From))
+		cmp.Compare(Number(a.Log), Number(b.Log)), cmp.Compare(a.From, b.From), cmp.Compare(a.later(), b.later()))
+}
+
+func (l Log) later() int {
+	if l.Sealed {
+		return 0
+	}
+	return 1
 }
 
 // prunedSet is the set that the archive need not have.

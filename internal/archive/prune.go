@@ -4,6 +4,7 @@ package archive
 
 import (
 	"context"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -20,6 +21,26 @@ type Cutoff struct {
 	Set    gtid.Set
 }
 
+// Holds is what all of these backups of the group hold, by their manifests. A manifest that cannot be read is an error: nothing may be pruned then.
+func (a *Archive) Holds(ctx context.Context, backups []string) (gtid.Set, error) {
+	var all gtid.Set
+	for i, name := range backups {
+		m, err := a.b.ReadManifest(ctx, name)
+		if err != nil {
+			return gtid.Set{}, err
+		}
+		held, err := gtid.Parse(m.GTIDExecuted)
+		if err != nil {
+			return gtid.Set{}, fmt.Errorf("read what backup %s holds: %w", name, err)
+		}
+		if i == 0 {
+			all = held
+		}
+		all = all.Intersect(held)
+	}
+	return all, nil
+}
+
 // Prunable are the files that no retained backup needs (I27): the oldest retained backup has all that they hold of the history, and any lost
 // transactions in them were committed before it was made. Files that name what a backup needs are kept, even if they hold nothing, and so is
 // the beginning of a log if any other part of it is.
@@ -32,23 +53,30 @@ func Prunable(l Listing, c Cutoff) []Log {
 	for _, e := range p.Epochs {
 		newest = max(newest, e.Epoch.Epoch)
 	}
+	newestOf := map[string]string{} // of each folder
+	for _, log := range l.Logs {
+		newestOf[log.folder()] = log.key()
+	}
 	var out []Log
-	for i, log := range l.Logs {
-		beyond := log.Set.Subtract(c.Set)
-		last := i+1 == len(l.Logs) || l.Logs[i+1].folder() != log.folder()
+	all := l.told()
+	for _, log := range all {
+		beyond := log.Set.Subtract(c.Set).Subtract(p.Lost)
+		if log.Gone { // nobody can say of it that it is lost: it is not archived
+			beyond = p.epoch(log.Epoch).within(beyond)
+		}
 		switch {
-		case !beyond.Subtract(p.Lost).IsEmpty():
+		case !beyond.IsEmpty():
 			// I27: it belongs to the history, and the backup does not hold it.
 		case !c.Set.Contains(p.epoch(log.Epoch).within(log.Previous)):
 			// What was before it is needed, and so is the record that it existed.
 		case !log.Last().Before(c.At):
-		case last && log.Epoch == newest:
+		case newestOf[log.folder()] == log.key() && log.Epoch == newest:
 			// The archiver continues from it.
 		default:
 			out = append(out, log)
 		}
 	}
-	return withoutBeginnings(l.Logs, out)
+	return withoutBeginnings(all, out)
 }
 
 // withoutBeginnings keeps the first segment of each log that keeps another segment (I27): only the first one has the format description, and
@@ -58,13 +86,12 @@ func withoutBeginnings(all, gone []Log) []Log {
 	for _, log := range gone {
 		goes[log.key()] = true
 	}
-	whole := func(log Log) string { return log.folder() + "/" + log.Log }
 	for _, log := range all {
 		if log.From > 0 && !goes[log.key()] {
-			needed[whole(log)] = true
+			needed[log.whole()] = true
 		}
 	}
-	return slices.DeleteFunc(gone, func(log Log) bool { return log.From == 0 && needed[whole(log)] })
+	return slices.DeleteFunc(gone, func(log Log) bool { return log.From == 0 && needed[log.whole()] })
 }
 
 // NextPruned is what the archive need not have once everything before a cutoff is removed, or was never archived.
@@ -104,8 +131,13 @@ func (a *Archive) Prune(ctx context.Context, l Listing, c Cutoff) (removed int, 
 		}
 		return nil
 	}
-	if err := remove(l.Replaced); err != nil {
-		return removed, err
+	for _, key := range l.Replaced.keys {
+		if err := a.b.RemoveObject(ctx, key); err != nil {
+			return removed, err
+		}
+		if strings.HasSuffix(key, manifestEnd) {
+			removed++
+		}
 	}
 	old := Prunable(l, c)
 	if len(old) == 0 {
@@ -128,7 +160,7 @@ func (a *Archive) pruneEpochs(ctx context.Context, l Listing, gone []Log) error 
 		away[log.key()] = true
 	}
 	oldest := int64(-1)
-	for _, log := range l.Logs {
+	for _, log := range l.told() {
 		if !away[log.key()] {
 			oldest = log.Epoch // sorted by epoch
 			break
@@ -149,7 +181,7 @@ func (a *Archive) pruneEpochs(ctx context.Context, l Listing, gone []Log) error 
 // Sweep removes data that no manifest names and that is older than before: killed uploads leave it. before must be earlier than the
 // beginning of any upload that may still run.
 func (a *Archive) Sweep(ctx context.Context, before time.Time) (int, error) {
-	f, err := a.find(ctx)
+	f, err := a.find(ctx, nil)
 	if err != nil {
 		return 0, err
 	}

@@ -34,10 +34,11 @@ type Held struct {
 	Checksums     bool
 }
 
-// HeldOf finds how much of a log a folder holds.
+// HeldOf finds how much of a log a folder holds. What is missing behind its manifest counts: nothing can be written in its place before the
+// manifest is removed.
 func HeldOf(l Listing, folder LogManifest, log string) Held {
 	var h Held
-	for _, f := range l.Logs { // sorted
+	for _, f := range l.told() { // sorted
 		if f.folder() != folder.folder() || f.Log != log || f.From != h.To {
 			continue
 		}

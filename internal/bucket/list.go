@@ -94,6 +94,11 @@ func (b *Bucket) names(ctx context.Context) ([]string, error) {
 
 // each calls do with every object of a listing, page by page.
 func (b *Bucket) each(ctx context.Context, options *blob.ListOptions, do func(*blob.ListObject) error) error {
+	return b.eachOf(ctx, options, foundMax, do)
+}
+
+// eachOf is each for a listing of at most so many objects.
+func (b *Bucket) eachOf(ctx context.Context, options *blob.ListOptions, most int, do func(*blob.ListObject) error) error {
 	seen := 0
 	for token := blob.FirstPageToken; ; {
 		var page []*blob.ListObject
@@ -113,7 +118,7 @@ func (b *Bucket) each(ctx context.Context, options *blob.ListOptions, do func(*b
 			return err
 		}
 		for _, o := range page {
-			if seen++; seen > foundMax {
+			if seen++; seen > most {
 				return &Error{Kind: Other, Op: "list", Key: options.Prefix, Detail: "there are more objects than we write"}
 			}
 			if err := do(o); err != nil {

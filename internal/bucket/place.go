@@ -29,6 +29,9 @@ const (
 	archiveWindow = 4 << 20
 )
 
+// archiveFoundMax bounds a listing of the archive. Without the right to delete, every segment of every log stays.
+const archiveFoundMax = 20000000
+
 // Item is one object of a listing.
 type Item struct {
 	// Key is relative to the group's folder.
@@ -78,6 +81,20 @@ func (b *Bucket) RemoveObject(ctx context.Context, key string) error {
 	return b.remove(ctx, whole)
 }
 
+// HasObject is true if an object is there.
+func (b *Bucket) HasObject(ctx context.Context, key string) (there bool, err error) {
+	whole, err := b.archiveKey(key)
+	if err != nil {
+		return false, err
+	}
+	err = b.call(ctx, "look at", whole, func(ctx context.Context) error {
+		var err error
+		there, err = b.objects.Exists(ctx, whole)
+		return err
+	})
+	return there, err
+}
+
 // EachObject calls do with every object below a folder, sorted by key.
 func (b *Bucket) EachObject(ctx context.Context, folder string, do func(Item) error) error {
 	whole, err := b.archiveKey(folder)
@@ -85,7 +102,7 @@ func (b *Bucket) EachObject(ctx context.Context, folder string, do func(Item) er
 		return err
 	}
 	root := b.key("") + "/"
-	return b.each(ctx, &blob.ListOptions{Prefix: whole + "/"}, func(o *blob.ListObject) error {
+	return b.eachOf(ctx, &blob.ListOptions{Prefix: whole + "/"}, archiveFoundMax, func(o *blob.ListObject) error {
 		if o.IsDir {
 			return nil
 		}

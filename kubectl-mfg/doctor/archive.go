@@ -39,7 +39,16 @@ func archive(w World) []Finding {
 	case late > 0:
 		out = append(out, one(Warn, timeline, "the latest moment that can be brought back is %s ago, and should be %s at most", w.ago(*p.Latest), late)...)
 	}
-	return out
+	return append(out, w.pruning(p)...)
+}
+
+// pruning is a warning if the archive keeps what no backup needs.
+func (w World) pruning(p *report.PITR) []Finding {
+	if p.PruneMessage == "" {
+		return nil
+	}
+	remedy := wire.Remedy{Text: "give the credentials of the archive's storage the right to delete; the archiver then removes everything that no kept backup needs"}
+	return one(Warn, remedy, "nothing is removed from the archive of binary logs, which grows: %s", p.PruneMessage)
 }
 
 // lateness returns the greatest age that the latest point should have, if it is older; 0 otherwise.

@@ -101,6 +101,10 @@ func TestBackupFindings(t *testing.T) {
 			g.Status.Conditions = append(g.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionPITRReady, Status: metav1.ConditionFalse, Reason: "PITRFailing", Message: "the bucket is full"})
 		}), level: Fail, says: []string{"the archive of binary logs is not as it should be: the bucket is full [PITRFailing]"}, remedy: "kubectl mfg backup timeline orders -n shop"},
 		"ArchiveGap": {spoil: of(func(g *v1alpha1.MysqlFailoverGroup) { archived(g); g.Status.Backup.PITR.GapCount = 2 }), level: Warn, says: []string{"lacks transactions (2 gaps)"}, remedy: "kubectl mfg backup create orders -n shop"},
+		"ArchiveKeepsAll": {spoil: of(func(g *v1alpha1.MysqlFailoverGroup) {
+			archived(g)
+			g.Status.Backup.PITR.PruneMessage = "remove x: NoDeleteRight"
+		}), level: Warn, says: []string{"nothing is removed from the archive of binary logs, which grows: remove x: NoDeleteRight"}, remedy: "the right to delete"},
 		"ArchiveLate": {spoil: of(func(g *v1alpha1.MysqlFailoverGroup) {
 			archived(g)
 			late := metav1.NewTime(noon.Add(-10 * time.Minute))

@@ -36,6 +36,8 @@ type PITR struct {
 	GapCount int32     `json:"gapCount,omitempty"`
 	Bytes    int64     `json:"bytes,omitempty"`
 	Holding  bool      `json:"holding,omitempty"`
+	// PruneMessage says why nothing is removed from the archive although no backup needs it; empty if that works.
+	PruneMessage string `json:"pruneMessage,omitempty"`
 }
 
 // PITRGap is a part that is missing in the archive.
@@ -64,6 +66,7 @@ func PITROf(cr *v1alpha1.MysqlFailoverGroup) *PITR {
 	}
 	at := cr.Status.Backup.PITR
 	p.Site, p.Earliest, p.Latest, p.Lag, p.GapCount, p.Bytes, p.Holding = at.Site, timeOf(at.Earliest), timeOf(at.Latest), at.Lag, at.GapCount, at.Bytes, at.Holding
+	p.PruneMessage = at.PruneMessage
 	if at.Reason != "" || at.Message != "" {
 		p.Reason, p.Message = at.Reason, at.Message
 	}

@@ -29,10 +29,10 @@ func TestPITROf(t *testing.T) {
 	}
 	at := metav1.NewTime(time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC))
 	micro := metav1.NewMicroTime(at.Add(123456 * time.Microsecond))
-	g.Status.Backup = &v1alpha1.BackupStatus{PITR: &v1alpha1.PITRStatus{Site: "paris", Latest: &at, GapCount: 1, Gaps: []v1alpha1.PITRGap{{Transactions: 7, After: &micro, Site: "rome"}}, Reason: "PITRGap", Message: "7 are missing"}}
+	g.Status.Backup = &v1alpha1.BackupStatus{PITR: &v1alpha1.PITRStatus{Site: "paris", Latest: &at, GapCount: 1, Gaps: []v1alpha1.PITRGap{{Transactions: 7, After: &micro, Site: "rome"}}, Reason: "PITRGap", Message: "7 are missing", PruneMessage: "NoDeleteRight"}}
 	g.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionPITRReady, Status: metav1.ConditionFalse, Reason: "PITRGap", Message: "of the condition"}}
 	p := PITROf(g)
-	if !p.Bad() || p.Message != "7 are missing" || !p.Latest.Equal(at.Time) || p.Gaps[0].After.Nanosecond() != 123456000 || p.Gaps[0].Before != nil {
+	if !p.Bad() || p.Message != "7 are missing" || p.PruneMessage != "NoDeleteRight" || !p.Latest.Equal(at.Time) || p.Gaps[0].After.Nanosecond() != 123456000 || p.Gaps[0].Before != nil {
 		t.Errorf("%+v", p)
 	}
 }

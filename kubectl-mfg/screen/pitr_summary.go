@@ -32,6 +32,9 @@ func (o Options) recoverable(p *report.PITR) string {
 	if p.Holding {
 		drawn += o.paragraph(text{}, "binary logs are kept on the sites until they are archived")
 	}
+	if p.PruneMessage != "" {
+		drawn += o.paragraph(text{}, "nothing is removed from the archive, which grows: "+p.PruneMessage)
+	}
 	if p.Bad() && p.Message != "" {
 		drawn += o.paragraph(text{}, p.Message+" ["+string(p.Reason)+"]")
 	}

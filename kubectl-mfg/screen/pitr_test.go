@@ -27,6 +27,7 @@ func TestRecoverableLine(t *testing.T) {
 		"Well":     {&report.PITR{Latest: &latest, Earliest: &earliest}, "any moment until 12s ago, from 2026-11-23 12:00:00Z\n"},
 		"Gap":      {&report.PITR{Latest: &latest, Earliest: &earliest, GapCount: 2, Gaps: []report.PITRGap{{Transactions: 7, After: &earliest}}}, "but for 2 gaps, the last of 7 transactions after 2026-11-23T12:00:00Z"},
 		"Holding":  {&report.PITR{Latest: &latest, Earliest: &earliest, Holding: true}, "binary logs are kept on the sites"},
+		"KeepsAll": {&report.PITR{Latest: &latest, Earliest: &earliest, PruneMessage: "NoDeleteRight"}, "nothing is removed from the archive, which grows: NoDeleteRight"},
 		"Bad":      {&report.PITR{Latest: &latest, Earliest: &earliest, Ready: &no, Reason: "PITRLags", Message: "the bucket does not answer"}, "the bucket does not answer [PITRLags]"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -191,6 +191,19 @@ func TestAnArchiveIsToldOf(t *testing.T) {
 	if st.Site != "a" || !st.Latest.Time.Equal(w.archiver.Latest) || !st.Earliest.Time.Equal(began.Add(-time.Hour)) || st.Bytes != 1<<20 || st.Lag != "<30s" {
 		t.Errorf("%+v", st)
 	}
+	// What it cannot remove is told, and taken back.
+	if st.PruneMessage != "" {
+		t.Errorf("%q", st.PruneMessage)
+	}
+	w.archiver.PruneMessage = "remove x: NoDeleteRight"
+	if g = w.goesOn(every, true); g.Status.Backup.PITR.PruneMessage != "remove x: NoDeleteRight" || reasonOf(g) != "True PITRArchiving" {
+		t.Errorf("%s, %+v", reasonOf(g), g.Status.Backup.PITR)
+	}
+	w.archiver.PruneMessage = ""
+	if g = w.goesOn(every, true); g.Status.Backup.PITR.PruneMessage != "" {
+		t.Errorf("%+v", g.Status.Backup.PITR)
+	}
+	st = g.Status.Backup.PITR
 	if w.asked[0] != "10.0.0.1:8090" || w.said.Count(v1alpha1.ReasonPITRArchiving) != 1 {
 		t.Errorf("asked %v, said %v", w.asked, w.said.List)
 	}

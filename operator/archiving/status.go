@@ -76,7 +76,7 @@ func applyOf(s *v1alpha1.PITRStatus) *applyv1alpha1.PITRStatusApplyConfiguration
 	for _, t := range []struct {
 		text string
 		set  func(string) *applyv1alpha1.PITRStatusApplyConfiguration
-	}{{s.Site, out.WithSite}, {s.ArchivedGTID, out.WithArchivedGTID}, {s.Lag, out.WithLag}, {s.Message, out.WithMessage}} {
+	}{{s.Site, out.WithSite}, {s.ArchivedGTID, out.WithArchivedGTID}, {s.Lag, out.WithLag}, {s.Message, out.WithMessage}, {s.PruneMessage, out.WithPruneMessage}} {
 		if t.text != "" {
 			t.set(t.text)
 		}

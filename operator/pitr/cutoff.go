@@ -21,6 +21,7 @@ func CutoffOf(group *v1alpha1.MysqlFailoverGroup, backups []v1alpha1.MysqlBackup
 	out := wire.Cutoff{Namespace: group.Namespace, Group: group.Name, Epoch: st.Epoch, Site: st.ActiveSite, Epochs: epochs(st)}
 	if oldest, ok := Retained(backups, place); ok {
 		out.Cutoff, out.Backup, out.GTIDExecuted = &oldest.At, oldest.Name, oldest.Executed.String()
+		out.Backups = oldest.Unread
 	}
 	return out
 }
@@ -32,32 +33,44 @@ type Oldest struct {
 	At time.Time
 	// Executed is what every kept backup holds: one of a lagging replica may begin later than another, and hold less.
 	Executed gtid.Set
+	// Unread are the names of all kept backups if the set of any was too long to report. Then Executed is empty: the storage has the sets.
+	Unread []string
 }
 
-// Retained returns the oldest of the backups in the archive's storage, of any profile. It is false if there is none, or if the contents of
-// any are unknown: then nothing may be removed (I27). One that is being removed counts while its MysqlBackup exists.
+// Retained returns the oldest of the backups in the archive's storage, of any profile. It is false if there is none, if it is not known when
+// one began, or if there are more to read than an archiver can be told: then nothing may be removed (I27). One that is being removed counts
+// while its MysqlBackup exists.
 func Retained(backups []v1alpha1.MysqlBackup, place string) (Oldest, bool) {
 	var out Oldest
-	found := false
+	var names []string
+	allKnown := true
 	for i := range backups {
 		b := &backups[i]
 		if !isKept(b, place) {
 			continue
 		}
-		set, known := heldBy(b)
-		if !known || b.Status.StartedAt == nil {
+		if b.Status.StartedAt == nil {
 			return Oldest{}, false
 		}
-		switch {
-		case !found:
-			out, found = Oldest{b.Name, b.Status.StartedAt.UTC(), set}, true
-			continue
-		case b.Status.StartedAt.Time.Before(out.At):
-			out.Name, out.At = b.Name, b.Status.StartedAt.UTC()
+		set, known := heldBy(b)
+		allKnown = allKnown && known
+		names = append(names, b.Name)
+		if len(names) == 1 {
+			out.Executed = set
 		}
 		out.Executed = out.Executed.Intersect(set)
+		if len(names) == 1 || b.Status.StartedAt.Time.Before(out.At) {
+			out.Name, out.At = b.Name, b.Status.StartedAt.UTC()
+		}
 	}
-	return out, found
+	switch {
+	case len(names) == 0 || !allKnown && len(names) > wire.MaxCutoffBackups:
+		return Oldest{}, false
+	case !allKnown:
+		slices.Sort(names)
+		out.Executed, out.Unread = gtid.Set{}, names
+	}
+	return out, true
 }
 
 // heldBy returns what a backup holds. That is unknown if its set was too long to report: then status says nothing, as for an empty set.
@@ -95,5 +108,19 @@ func epochs(st *v1alpha1.MysqlFailoverGroupStatus) []wire.CutoffEpoch {
 		out = append(out, wire.CutoffEpoch{Epoch: 1, Site: st.ActiveSite, PromotedAt: st.ActiveSiteSince.UTC(), Kind: string(v1alpha1.FailoverBootstrap)})
 	}
 	slices.SortFunc(out, func(a, b wire.CutoffEpoch) int { return cmp.Compare(b.Epoch, a.Epoch) })
-	return out[:min(len(out), wire.MaxCutoffEpochs)]
+	return fitting(out[:min(len(out), wire.MaxCutoffEpochs)])
+}
+
+// epochsMost bounds the sets of the epochs of an answer, which has them twice: of 64 epochs with long sets, the oldest are left out. The archive
+// has those already.
+const epochsMost = 128 << 10
+
+func fitting(newestFirst []wire.CutoffEpoch) []wire.CutoffEpoch {
+	bytes := 0
+	for i, e := range newestFirst {
+		if bytes += len(e.GTIDExecuted); bytes > epochsMost && i > 0 {
+			return newestFirst[:i]
+		}
+	}
+	return newestFirst
 }

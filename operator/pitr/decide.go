@@ -95,7 +95,7 @@ func Decide(l Look) State {
 // take records what the archiver says. An archive that reaches into the future comes from a clock that is or was wrong, and until then would hide that
 // nothing more is archived: so the latest point known before stays.
 func take(st *v1alpha1.PITRStatus, h *wire.ArchiverStatus, now time.Time) {
-	st.Site, st.Bytes = h.Site, h.Bytes
+	st.Site, st.Bytes, st.PruneMessage = h.Site, h.Bytes, h.PruneMessage
 	future := now.Add(futureMost)
 	if st.Latest != nil && st.Latest.After(future) {
 		st.Latest = nil

@@ -3,6 +3,7 @@
 package pitr
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,24 +47,28 @@ func TestWhatMayGoFromTheArchiveI27(t *testing.T) {
 		place   string
 		want    string
 		set     string
+		unread  string
 	}{
-		"none":                       {place: place},
-		"one":                        {backups: []v1alpha1.MysqlBackup{young}, place: place, want: "young", set: a + ":1-30"},
-		"the oldest":                 {backups: []v1alpha1.MysqlBackup{young, old}, place: place, want: "old", set: a + ":1-10"},
-		"one of a site that lags":    {backups: []v1alpha1.MysqlBackup{old, copied("lags", day, a+":1-7")}, place: place, want: "old", set: a + ":1-7"},
-		"one that diverged":          {backups: []v1alpha1.MysqlBackup{old, copied("other", day, a+":1-8,"+b+":1-3")}, place: place, want: "old", set: a + ":1-8"},
-		"nothing is archived":        {backups: []v1alpha1.MysqlBackup{old}},
-		"in another storage":         {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.Location = "s3://other/shop/orders" }), young}, place: place, want: "young", set: a + ":1-30"},
-		"one that runs":              {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.Phase = v1alpha1.BackupRunning }), young}, place: place, want: "young", set: a + ":1-30"},
-		"one that failed":            {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.Phase = v1alpha1.BackupFailed })}, place: place},
-		"one that is removed":        {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.Phase = v1alpha1.BackupDeleting }), young}, place: place, want: "old", set: a + ":1-10"},
-		"what it holds is unknown":   {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.GTIDExecuted = "?" }), young}, place: place},
-		"what it holds was too long": {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.GTIDExecuted = "" }), young}, place: place},
-		"when it began is unknown":   {backups: []v1alpha1.MysqlBackup{young, changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.StartedAt = nil })}, place: place},
+		"none":                        {place: place},
+		"one":                         {backups: []v1alpha1.MysqlBackup{young}, place: place, want: "young", set: a + ":1-30"},
+		"the oldest":                  {backups: []v1alpha1.MysqlBackup{young, old}, place: place, want: "old", set: a + ":1-10"},
+		"one of a site that lags":     {backups: []v1alpha1.MysqlBackup{old, copied("lags", day, a+":1-7")}, place: place, want: "old", set: a + ":1-7"},
+		"one that diverged":           {backups: []v1alpha1.MysqlBackup{old, copied("other", day, a+":1-8,"+b+":1-3")}, place: place, want: "old", set: a + ":1-8"},
+		"nothing is archived":         {backups: []v1alpha1.MysqlBackup{old}},
+		"in another storage":          {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.Location = "s3://other/shop/orders" }), young}, place: place, want: "young", set: a + ":1-30"},
+		"one that runs":               {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.Phase = v1alpha1.BackupRunning }), young}, place: place, want: "young", set: a + ":1-30"},
+		"one that failed":             {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.Phase = v1alpha1.BackupFailed })}, place: place},
+		"one that is removed":         {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.Phase = v1alpha1.BackupDeleting }), young}, place: place, want: "old", set: a + ":1-10"},
+		"what it holds is unknown":    {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.GTIDExecuted = "?" }), young}, place: place, want: "old", unread: "old young"},
+		"what it holds was too long":  {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.GTIDExecuted = "" }), young}, place: place, want: "old", unread: "old young"},
+		"only what the young holds":   {backups: []v1alpha1.MysqlBackup{changed(young, func(s *v1alpha1.MysqlBackupStatus) { s.GTIDExecuted = "" }), old}, place: place, want: "old", unread: "old young"},
+		"they have nothing in common": {backups: []v1alpha1.MysqlBackup{old, copied("other", day, b+":1-3")}, place: place, want: "old"},
+		"more than can be told":       {backups: slices.Repeat([]v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.GTIDExecuted = "" })}, wire.MaxCutoffBackups+1), place: place},
+		"when it began is unknown":    {backups: []v1alpha1.MysqlBackup{young, changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.StartedAt = nil })}, place: place},
 	} {
 		c := CutoffOf(&v1alpha1.MysqlFailoverGroup{}, tc.backups, tc.place)
-		if (c.Cutoff != nil) != (tc.want != "") || c.Backup != tc.want || c.GTIDExecuted != gtid.MustParse(tc.set).String() {
-			t.Errorf("I27: %s: %v, %q, %s", name, c.Cutoff, c.Backup, c.GTIDExecuted)
+		if (c.Cutoff != nil) != (tc.want != "") || c.Backup != tc.want || c.GTIDExecuted != gtid.MustParse(tc.set).String() || strings.Join(c.Backups, " ") != tc.unread {
+			t.Errorf("I27: %s: %v, %q, %s, %v", name, c.Cutoff, c.Backup, c.GTIDExecuted, c.Backups)
 		}
 	}
 	if c := CutoffOf(&v1alpha1.MysqlFailoverGroup{}, []v1alpha1.MysqlBackup{young, old}, place); !c.Cutoff.Equal(now.Add(-2 * day)) {

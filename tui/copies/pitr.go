@@ -23,6 +23,9 @@ func (v View) PITR(width int) canvas.Block {
 	for _, g := range p.Gaps[max(0, len(p.Gaps)-gapsShown):] {
 		out = append(out, v.Signs.Paragraph(canvas.Span{}, gapWords(g), width)...)
 	}
+	if p.PruneMessage != "" {
+		out = append(out, v.Signs.Paragraph(canvas.Span{}, "nothing is removed from the archive, which grows: "+p.PruneMessage, width)...)
+	}
 	if p.Bad() && p.Message != "" {
 		out = append(out, v.Signs.Paragraph(canvas.Span{}, p.Message+" ["+string(p.Reason)+"]", width)...)
 	}

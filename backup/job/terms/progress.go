@@ -48,7 +48,7 @@ type Result struct {
 	Backup  string `json:"backup,omitempty"`
 	// Method is that of the backup that was loaded.
 	Method string `json:"method,omitempty"`
-	// GTIDExecuted is left out if it is longer than 1 KiB; the manifest has it.
+	// GTIDExecuted is left out if it is longer than 1 KiB; the manifest has it, and an archiver that prunes reads it there.
 	GTIDExecuted string `json:"gtidExecuted,omitempty"`
 	MySQLVersion string `json:"mysqlVersion,omitempty"`
 	Encrypted    bool   `json:"encrypted,omitempty"`

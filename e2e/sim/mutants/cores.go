@@ -41,7 +41,7 @@ var cores = []core{
 	{folder: "operator/restore", draws: []int{10}, also: reconcile},
 	{folder: "operator/pitr", draws: []int{10}},
 	{folder: "internal/bucket", files: []string{"create.go"}, draws: []int{10}, timed: true},
-	{folder: "internal/archive", files: []string{"history.go", "plan.go", "prune.go", "put.go", "read.go", "resume.go"}, draws: []int{10, 200}, timed: true},
+	{folder: "internal/archive", files: []string{"gaps.go", "history.go", "missing.go", "plan.go", "prune.go", "put.go", "read.go", "resume.go"}, draws: []int{10, 200}, timed: true},
 	{folder: "operator/request", draws: []int{10}},
 	{folder: "operator/cache", draws: []int{20, 200}},
 	{folder: "operator/cache/engine", files: []string{"bounds.go", "certificate.go", "cut.go", "info.go"}, draws: []int{10}, timed: true},

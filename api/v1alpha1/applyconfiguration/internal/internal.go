@@ -1392,6 +1392,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: message
       type:
         scalar: string
+    - name: pruneMessage
+      type:
+        scalar: string
     - name: reason
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason

@@ -35,6 +35,9 @@ type PITRStatusApplyConfiguration struct {
 	Bytes *int64 `json:"bytes,omitempty"`
 	// holding is true while the sites are kept from purging binary logs, because the archive does not have them yet.
 	Holding *bool `json:"holding,omitempty"`
+	// pruneMessage says why the archiver cannot remove what no kept backup needs, such as credentials that may not delete; empty if it can. The
+	// archive grows meanwhile, and everything in it can still be recovered.
+	PruneMessage *string `json:"pruneMessage,omitempty"`
 	// reason is what keeps the archive from growing, one CamelCase word; empty if nothing does.
 	Reason *apiv1alpha1.Reason `json:"reason,omitempty"`
 	// message says it to people, with the next step.
@@ -121,6 +124,14 @@ func (b *PITRStatusApplyConfiguration) WithBytes(value int64) *PITRStatusApplyCo
 // If called multiple times, the Holding field is set to the value of the last call.
 func (b *PITRStatusApplyConfiguration) WithHolding(value bool) *PITRStatusApplyConfiguration {
 	b.Holding = &value
+	return b
+}
+
+// WithPruneMessage sets the PruneMessage field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PruneMessage field is set to the value of the last call.
+func (b *PITRStatusApplyConfiguration) WithPruneMessage(value string) *PITRStatusApplyConfiguration {
+	b.PruneMessage = &value
 	return b
 }
 

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package archive
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/mysql-mfg/mfg/internal/gtid"
+)
+
+// threeLogs are sealed, with one transaction each: 5, 6 and 7, committed at their second.
+func threeLogs(t *testing.T, a *Archive) []Log {
+	t.Helper()
+	if err := a.PutEpoch(t.Context(), Epoch{Epoch: 1, Site: "a", ServerUUID: serverA, PromotedAt: noon, GTIDExecuted: serverA + ":1-4"}); err != nil {
+		t.Fatal(err)
+	}
+	var out []Log
+	for i, previous := range []string{":1-4", ":1-5", ":1-6"} {
+		m := newMadeLog(serverA + previous)
+		m.transaction(int64(5+i), int64(5+i)*aSecond, 100)
+		name := []string{"binlog.000001", "binlog.000002", "binlog.000003"}[i]
+		out = append(out, must(t)(put(t, a, m, LogManifest{Epoch: 1, Log: name, To: int64(len(m.raw)), Sealed: true}, NewCounter(gtid.Set{}, false), Recipients{})))
+	}
+	return out
+}
+
+// lose removes the data of a file, behind its manifest.
+func lose(t *testing.T, dir string, l Log) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(filepath.Dir(dir), l.dataKey())); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func listed(t *testing.T, a *Archive) Listing {
+	t.Helper()
+	l, err := a.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// What somebody removed by hand is a gap, and no target behind it is promised, wherever it is in the history.
+func TestWhatIsMissingBehindItsManifestIsAGap(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		gone          []int
+		missing, id   string
+		after, before int64 // seconds; 0 for none
+	}{
+		"the first": {[]int{0}, ":5", ":5", 0, 6}, "one between": {[]int{1}, ":6", ":6", 5, 7}, "two in a row": {[]int{0, 1}, ":5-6", ":6", 0, 7}, "the last": {[]int{2}, ":7", ":7", 6, noon.Unix()},
+		"all": {[]int{0, 1, 2}, ":5-7", ":7", 0, noon.Unix()},
+	} {
+		a, dir := openFolder(t)
+		logs := threeLogs(t, a)
+		if l := listed(t, a); len(l.Missing) > 0 || len(History(l).Gaps) > 0 {
+			t.Fatalf("%s: a whole archive has a gap: %+v", name, l.Missing)
+		}
+		for _, i := range tc.gone {
+			lose(t, dir, logs[i])
+		}
+		for range 2 { // what is known to be missing is told again
+			l := listed(t, a)
+			p := History(l)
+			if len(l.Missing) != len(tc.gone) || len(l.Logs) != 3-len(tc.gone) || len(p.Gaps) != 1 || p.Gaps[0].GTIDs.String() != serverA+tc.missing ||
+				!p.Gaps[0].After.Equal(micro(tc.after*aSecond)) || !p.Gaps[0].Before.Equal(micro(tc.before*aSecond)) || p.Base.String() != serverA+":1-4" {
+				t.Fatalf("%s: missing %d, gaps %v, base %s", name, len(l.Missing), p.Gaps, p.Base)
+			}
+			for _, target := range []Target{{Latest: true}, {GTID: serverA + tc.id}} {
+				if _, err := Plan(p, gtid.MustParse(serverA+":1-4"), target); RefusalOf(err) == nil || RefusalOf(err).Kind != InGap || RefusalOf(err).Gap == nil {
+					t.Errorf("%s: %+v: %v", name, target, err)
+				}
+			}
+			if r, err := Plan(p, gtid.MustParse(serverA+":1-7"), Target{Latest: true}); err != nil || len(r.Steps) > 0 {
+				t.Errorf("%s: from a backup after the gap: %v", name, err)
+			}
+		}
+	}
+}
+
+// An object that was cut is as good as gone.
+func TestAnObjectThatWasCutIsAGap(t *testing.T) {
+	t.Parallel()
+	a, dir := openFolder(t)
+	logs := threeLogs(t, a)
+	if err := os.Truncate(filepath.Join(filepath.Dir(dir), logs[1].dataKey()), 10); err != nil {
+		t.Fatal(err)
+	}
+	if p := History(listed(t, a)); len(p.Gaps) != 1 || p.Gaps[0].GTIDs.String() != serverA+":6" {
+		t.Errorf("%v", p.Gaps)
+	}
+}
+
+// A listing takes a while: what was written or removed in the middle of it is not missing.
+func TestWhatChangesDuringAListingIsNotMissing(t *testing.T) {
+	t.Parallel()
+	a, dir := openFolder(t)
+	logs := threeLogs(t, a)
+	f, err := a.find(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Remove(t.Context(), logs[1]); err != nil {
+		t.Fatal(err)
+	}
+	lose(t, dir, logs[2])
+	f.data = nil // as if all of it was written after the page of the data was listed
+	there, gone, err := a.present(t.Context(), f, logs)
+	if err != nil || len(there) != 1 || there[0].key() != logs[0].key() || len(gone) != 1 || gone[0].key() != logs[2].key() {
+		t.Errorf("%v: there %d, gone %d", err, len(there), len(gone))
+	}
+}
+
+// A log is there twice for a while, as one file and in segments: nothing is missing while either is whole.
+func TestALogThatIsThereTwice(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		gone                    int // 0 and 1 are segments, 2 is the whole log
+		logs, replaced, missing int
+	}{"a segment": {1, 1, 2, 0}, "the whole log": {2, 2, 0, 1}} {
+		a, dir := openFolder(t)
+		m, first, second := twoSegments(t, a, Recipients{})
+		whole := must(t)(put(t, a, m, LogManifest{Epoch: 1, Log: "binlog.000001", Sealed: true, To: int64(len(m.raw))}, NewCounter(gtid.Set{}, false), Recipients{}))
+		lose(t, dir, []Log{first, second, whole}[tc.gone])
+		l := listed(t, a)
+		p := History(l)
+		if len(l.Logs) != tc.logs || l.Replaced.Files != tc.replaced || len(l.Missing) != tc.missing || len(p.Gaps) > 0 || p.Archived.String() != serverA+":5-7" {
+			t.Errorf("%s: %d logs, %d replaced, %d missing, gaps %v", name, len(l.Logs), l.Replaced.Files, len(l.Missing), p.Gaps)
+		}
+		// It is not uploaded once more: nothing can be written where a manifest is.
+		if h := HeldOf(l, whole.LogManifest, whole.Log); !h.Sealed || h.To != whole.To {
+			t.Errorf("%s: %+v", name, h)
+		}
+	}
+}
+
+// A segment that is missing is not uploaded over and over: nothing can be written where its manifest is.
+func TestHowFarALogIsHeldWithAHole(t *testing.T) {
+	t.Parallel()
+	a, dir := openFolder(t)
+	_, first, second := twoSegments(t, a, Recipients{})
+	lose(t, dir, first)
+	if h := HeldOf(listed(t, a), first.LogManifest, first.Log); h.To != second.To {
+		t.Errorf("%+v", h)
+	}
+}
+
+// I27: the manifest of what is missing goes with the other files, once a retained backup holds it; until then it says what is missing.
+func TestWhatIsMissingIsPruned(t *testing.T) {
+	t.Parallel()
+	a, dir := openFolder(t)
+	logs := threeLogs(t, a)
+	lose(t, dir, logs[0])
+	for _, tc := range []struct {
+		set     string
+		removed int
+		gaps    int
+	}{{":1-4", 0, 1}, {":1-6", 2, 0}} {
+		removed, err := a.Prune(t.Context(), listed(t, a), Cutoff{Backup: "monday", At: noon, Set: gtid.MustParse(serverA + tc.set)})
+		if l := listed(t, a); err != nil || removed != tc.removed || len(History(l).Gaps) != tc.gaps || len(l.Missing) != tc.gaps {
+			t.Errorf("I27: a backup with %s: %d removed, missing %d: %v", tc.set, removed, len(l.Missing), err)
+		}
+	}
+}
+
+// I26: what a server had executed in a file that is missing still says what its epoch knew.
+func TestAnEpochOfWhichAFileIsMissingI26(t *testing.T) {
+	lost := filed(2, "binlog.000001", "1-4", "9", 9, 9, 9) // epoch 2 had 1-4 and 9, and never 5
+	l := NewListing(nil, []Log{filed(1, "binlog.000001", "", "1-5", 1, 5, 5)}).withMissing([]Log{lost})
+	l.Missing[0].ServerUUID = "0a0b0c0d-0000-0000-0000-000000000002"
+	p := History(l)
+	if p.Archived.String() != own("1-4").String() || p.Lost.String() != own("5").String() || len(p.Gaps) != 1 || !p.Gaps[0].GTIDs.Equal(own("9")) || p.Gaps[0].Epoch != 2 {
+		t.Errorf("I26: archived %s, lost %s, gaps %v", p.Archived, p.Lost, p.Gaps)
+	}
+}
