@@ -180,6 +180,8 @@ const (
 	ReasonRecloneAccepted Reason = "RecloneAccepted"
 	// ReasonRecloneRefused: a reclone was asked for and refused; nothing was changed.
 	ReasonRecloneRefused Reason = "RecloneRefused"
+	// ReasonRecloneWaits: spec.failover.onDivergence would clone a diverged site again, but it is the only other copy; a person decides.
+	ReasonRecloneWaits Reason = "RecloneWaits"
 	// ReasonRecloneDone: a site was cloned again as ordered, and its data is part of the group.
 	ReasonRecloneDone Reason = "RecloneDone"
 	// ReasonDNSSwitched: the DNS name was pointed to the active site.
