@@ -210,7 +210,8 @@ func fencingStep(d Decided) bool {
 }
 
 func divergedMessage(errant gtid.Set, active string) string {
-	return fmt.Sprintf("has %d transactions that %s lacks (%s); it stays fenced and detached until a person decides", errant.Count(), active, errant)
+	return fmt.Sprintf("has %d transactions that %s lacks (%s); it stays fenced and detached until a person decides; "+
+		"on a replica, FLUSH without LOCAL makes such transactions", errant.Count(), active, errant)
 }
 
 // View is what one site is.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/operator/facts"
 	"github.com/mysql-mfg/mfg/operator/facts/factstest"
 	"github.com/mysql-mfg/mfg/operator/memory"
@@ -60,5 +61,12 @@ func TestWhoFollowsNobody(t *testing.T) {
 	b.MySQL.IORunning, b.MySQL.SQLRunning = true, true
 	if got, _, _ := state(Decided{}, b, facts.Site{}); got != v1alpha1.SiteDetached {
 		t.Errorf("it is a %s of nobody", got)
+	}
+}
+
+// TestADivergedSiteNamesFlush: nobody looks for a FLUSH, and it is what makes a replica diverge that nobody wrote to.
+func TestADivergedSiteNamesFlush(t *testing.T) {
+	if said := divergedMessage(gtid.Set{}, "a"); !strings.Contains(said, "FLUSH without LOCAL") {
+		t.Error(said)
 	}
 }
