@@ -85,6 +85,8 @@ const (
 	ReasonConfigKeysIgnored Reason = "ConfigKeysIgnored"
 	// ReasonImageNotAllowed: spec.image is not among the images that the installation allows; sites keep the image that they have.
 	ReasonImageNotAllowed Reason = "ImageNotAllowed"
+	// ReasonRecipientMalformed: an age recipient of a backup profile cannot be used; the archiver keeps those that it has.
+	ReasonRecipientMalformed Reason = "RecipientMalformed"
 	// ReasonTLSSecretMissing: the Secret with the group's certificate is missing or unusable.
 	ReasonTLSSecretMissing Reason = "TLSSecretMissing"
 	// ReasonTLSSecretNotMeant: the Secret of spec.tls is there for others too, and is not marked as one that the group may use.
