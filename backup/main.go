@@ -99,7 +99,7 @@ func archive(ctx context.Context, log *slog.Logger) int {
 	config, err := archiver.ParseConfig([]byte(os.Getenv(wire.EnvArchiverConfig)))
 	if err != nil {
 		log.Error("the configuration in $"+wire.EnvArchiverConfig+" cannot be used", "error", err)
-		return archiver.ExitConfig
+		return archiver.Misconfigured(ctx, []byte(os.Getenv(wire.EnvArchiverConfig)), err, log)
 	}
 	return archiver.New(config, log).Run(ctx)
 }

@@ -90,6 +90,7 @@ func TestBackupRefused(t *testing.T) {
 		"recipients left out":        {profile("encryption: {}"), p + ".encryption.recipients"},
 		"no recipients":              {profile("encryption: {recipients: []}"), p + ".encryption.recipients"},
 		"an identity as recipient":   {profile("encryption: {recipients: [AGE-SECRET-KEY-1QQQ]}"), p + ".encryption.recipients[0]"},
+		"a recipient of a plugin":    {profile("encryption: {recipients: [age1yubikey1q2w7u3vpya839jxxuq8g0sedh3d740d4xvn639sqhr95ejj8vu3hyfumptt]}"), p + ".encryption.recipients[0]"},
 		"nothing to verify it with":  {profile("verification: {afterEvery: 1}, encryption: {recipients: [" + recipient + "]}"), p + ".encryption.identitySecretName"},
 		"unknown preference":         {profile("source: {prefer: Any}"), p + ".source.prefer"},
 		"any lag":                    {profile("source: {maxLag: 25h}"), p + ".source.maxLag"},

@@ -8,7 +8,7 @@ var outcomes = func() map[string]Reason {
 	for _, r := range []Reason{
 		ReasonAccessDenied, ReasonNoSuchBucket, ReasonUntrustedTLS, ReasonStorageFull, ReasonClockSkew, ReasonStorageUnreachable,
 		ReasonNoDeleteRight, ReasonForeignOwner, ReasonAlreadyExists, ReasonNotFound, ReasonStorageError, ReasonStalled, ReasonDamagedBackup, ReasonTooNew,
-		ReasonWrongIdentity, ReasonTargetNotEmpty, ReasonVolumeTooSmall, ReasonVersionTooOld, ReasonEncryptionMismatch, ReasonServerFailed,
+		ReasonWrongIdentity, ReasonTargetNotEmpty, ReasonVolumeTooSmall, ReasonVersionTooOld, ReasonEncryptionMismatch, ReasonSettingsMismatch, ReasonServerFailed,
 		ReasonLoadFailed, ReasonDiffers, ReasonQueryFailed, ReasonSourceUnreachable, ReasonSourceRefused, ReasonSourceLost, ReasonSourceBusy,
 		ReasonDumpFailed, ReasonCloneFailed, ReasonBadConfig, ReasonTimedOut, ReasonYielded, ReasonFailed,
 		ReasonTargetBeforeBackup, ReasonTargetNotArchived, ReasonTargetInGap, ReasonTransactionLost, ReasonBackupDiverged, ReasonReplayFailed,

@@ -122,14 +122,15 @@ type BackupProfile struct {
 // read a backup again.
 type BackupEncryption struct {
 	// recipients are the public keys, as age-keygen prints them: any one of their identities opens a backup. One to 16. Keep an
-	// identity outside the cluster: without one no backup can be read.
+	// identity outside the cluster: without one no backup can be read. Recipients of plugins are refused, and one whose letters do not
+	// add up is refused with the condition SpecRefused.
 	//
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=4096
-	// +kubebuilder:validation:items:Pattern=`^age1[a-z0-9]{58,}$`
+	// +kubebuilder:validation:items:Pattern=`^age1([02-9ac-hj-np-z]{58}|pq1[02-9ac-hj-np-z]{58,})$`
 	Recipients []string `json:"recipients"`
 	// identitySecretName is a Secret in the group's namespace with the private key under the key identity. It is read for restore and
 	// verification only, by pods that live as long as these take. Default none.

@@ -85,6 +85,8 @@ const (
 	ReasonConfigKeysIgnored Reason = "ConfigKeysIgnored"
 	// ReasonImageNotAllowed: spec.image is not among the images that the installation allows; sites keep the image that they have.
 	ReasonImageNotAllowed Reason = "ImageNotAllowed"
+	// ReasonRecipientMalformed: an age recipient of a backup profile cannot be used; the archiver keeps those that it has.
+	ReasonRecipientMalformed Reason = "RecipientMalformed"
 	// ReasonTLSSecretMissing: the Secret with the group's certificate is missing or unusable.
 	ReasonTLSSecretMissing Reason = "TLSSecretMissing"
 	// ReasonTLSSecretNotMeant: the Secret of spec.tls is there for others too, and is not marked as one that the group may use.
@@ -180,6 +182,8 @@ const (
 	ReasonRecloneAccepted Reason = "RecloneAccepted"
 	// ReasonRecloneRefused: a reclone was asked for and refused; nothing was changed.
 	ReasonRecloneRefused Reason = "RecloneRefused"
+	// ReasonRecloneWaits: spec.failover.onDivergence would clone a diverged site again, but it is the only other copy; a person decides.
+	ReasonRecloneWaits Reason = "RecloneWaits"
 	// ReasonRecloneDone: a site was cloned again as ordered, and its data is part of the group.
 	ReasonRecloneDone Reason = "RecloneDone"
 	// ReasonDNSSwitched: the DNS name was pointed to the active site.

@@ -40,6 +40,9 @@ const (
 	ReasonVersionTooOld Reason = "VersionTooOld"
 	// ReasonEncryptionMismatch: a Physical backup fits a group that is encrypted as its own was; nothing was touched.
 	ReasonEncryptionMismatch Reason = "EncryptionMismatch"
+	// ReasonSettingsMismatch: the backup was made with settings of MySQL that a data directory keeps for ever, and the group has others; nothing
+	// was touched.
+	ReasonSettingsMismatch Reason = "SettingsMismatch"
 	// ReasonTargetBeforeBackup: the backup holds more than the point in time that is asked for; nothing was touched.
 	ReasonTargetBeforeBackup Reason = "TargetBeforeBackup"
 	// ReasonTargetNotArchived: the archive of binary logs does not reach to the point in time, or knows nothing of it; nothing was touched.

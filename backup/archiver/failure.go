@@ -25,6 +25,8 @@ const (
 	LogsReset Reason = "BinaryLogsReset"
 	// LogUnreadable: the server sends something else than a binary log, or breaks off.
 	LogUnreadable Reason = "BinaryLogUnreadable"
+	// BadConfig: it was told something that it cannot use.
+	BadConfig Reason = "BadConfig"
 	// Other: none of these.
 	Other Reason = "ArchiveFailed"
 )

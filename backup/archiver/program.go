@@ -16,11 +16,8 @@ import (
 	"github.com/mysql-mfg/mfg/internal/bucket"
 )
 
-// Exit codes.
-const (
-	ExitEnded  = 0
-	ExitConfig = 2
-)
+// ExitEnded is the exit code after the signal to end. There is no other: a container that ends takes the readiness of the pod with it.
+const ExitEnded = 0
 
 const (
 	// endWithin is how long the end of the process waits for what is under way. What is not done then is nothing: its file has no manifest.

@@ -5,6 +5,7 @@
 package job_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -134,6 +135,12 @@ func TestBadBackups(t *testing.T) {
 		"more data than the volume holds":   {spoil: set("volumeBytes", int64(1)<<46), reason: terms.VolumeTooSmall, code: terms.ExitRefused},
 		"a copy of a group that is encrypted": {backup: "copy-1", spoil: func() func() { return j.edit("copy-1", func(m map[string]any) { m["dataEncrypted"] = true }) },
 			reason: terms.EncryptionMismatch, code: terms.ExitRefused},
+		"names of tables are folded here": {spoil: func() func() {
+			conf := filepath.Join(j.dir, "my.cnf")
+			whole := read(t, conf)
+			write(t, conf, append(bytes.Clone(whole), "lower_case_table_names=1\n"...))
+			return func() { write(t, conf, whole) }
+		}, reason: terms.SettingsMismatch, code: terms.ExitRefused},
 		"no such backup": {backup: "gone", spoil: func() func() { return func() {} }, reason: terms.Reason(bucket.NotFound), code: terms.ExitStorage},
 	}
 	for name, tc := range cases {

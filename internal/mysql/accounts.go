@@ -41,8 +41,8 @@ func ProbePassword(sidecar string) string {
 	return PasswordPrefix + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:24])
 }
 
-// Each account has the fewest rights that its work needs. SYSTEM_USER protects an account from accounts that may create
-// users, and lets a fence cut sessions of administrators.
+// Each account has the fewest rights that its work needs. SYSTEM_USER keeps others from altering an account, not from hiding
+// it behind one of a narrower host (CREATE USER), and lets a fence cut sessions of administrators.
 const (
 	// operatorRights: read status and the sizes of binary logs (REPLICATION CLIENT), fence, set up replication and drop it (RELOAD), clone,
 	// kill, rotate master keys, keep binary logs from being purged.

@@ -15,7 +15,7 @@ import (
 func (p *provisioner) lapsed(t task, g scope.GroupFacts, last mysql.CloneStatus) string {
 	o, site := t.order, t.key.Site
 	switch {
-	case !o.given() || o.begun || last.State != "" && last.State != cloneCompleted:
+	case !notBegun(o, last):
 		return ""
 	case p.withdrawn.has(t.key, o):
 		return "it was withdrawn before its clone began: the annotation was taken off"
@@ -27,6 +27,20 @@ func (p *provisioner) lapsed(t task, g scope.GroupFacts, last mysql.CloneStatus)
 			site, site, confirmed)
 	}
 	return ""
+}
+
+// notBegun is true for an order whose clone has not begun: the site's data is still there.
+func notBegun(o order, last mysql.CloneStatus) bool {
+	return o.given() && !o.begun && (last.State == "" || last.State == cloneCompleted)
+}
+
+// waitsForCopy says why the order of the policy must wait when its turn comes; empty if it need not. No person has accepted
+// that the active site is the only copy for a while. The order stays: a person may confirm it, or another copy may come back.
+func (p *provisioner) waitsForCopy(t task, g scope.GroupFacts, last mysql.CloneStatus) string {
+	if t.order.value != orderOfPolicy || !notBegun(t.order, last) || p.otherCopy(t, g) {
+		return ""
+	}
+	return policyWaits(t.key)
 }
 
 // otherCopy is true if there is a healthy copy beside the active site and the site of the task.

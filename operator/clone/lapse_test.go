@@ -33,6 +33,9 @@ func TestOrderLapses(t *testing.T) {
 		"the role has moved, half a clone":     {order{value: "b:confirm", from: "c"}, following, "Failed", work.VerdictAdopt},
 		"the other copy is gone":               {order{value: "b", from: "a"}, scope.SiteFacts{}, "", work.VerdictLapse},
 		"the other copy is gone, confirmed":    {order{value: "b:confirm", from: "a"}, scope.SiteFacts{}, "", work.VerdictAdopt},
+		"the other copy is gone, policy":       {order{value: orderOfPolicy, from: "a"}, scope.SiteFacts{}, "", work.VerdictWait},
+		"the other copy is there, policy":      {order{value: orderOfPolicy, from: "a"}, following, "", work.VerdictAdopt},
+		"half a clone, policy":                 {order{value: orderOfPolicy, from: "a"}, scope.SiteFacts{}, "Failed", work.VerdictAdopt},
 		"the other copy is gone, half a clone": {order{value: "b", from: "a"}, scope.SiteFacts{}, "Failed", work.VerdictAdopt},
 	}
 	for name, tt := range tests {

@@ -174,8 +174,12 @@ func (p *provisioner) look(ctx context.Context, t task) (sight, error) {
 		return sight{}, err
 	}
 	s.verdict, s.message = examine(s.site, s.active, s.last, t.order)
-	if why := p.lapsed(t, g, s.last); why != "" && (s.verdict == work.VerdictClone || s.verdict == work.VerdictReclone) {
-		s.verdict, s.message = work.VerdictLapse, why
+	if s.verdict == work.VerdictClone || s.verdict == work.VerdictReclone {
+		if why := p.lapsed(t, g, s.last); why != "" {
+			s.verdict, s.message = work.VerdictLapse, why
+		} else if why := p.waitsForCopy(t, g, s.last); why != "" {
+			s.verdict, s.message = work.VerdictWait, why
+		}
 	}
 	return s, nil
 }

@@ -205,7 +205,10 @@ func TestProvisionKeepsRowsThatNoCloneBringsI14(t *testing.T) {
 				a := g.Sites["a"]
 				a.Engines = tc.found
 				pl.facts.Set("a", a)
-				pl.p.begin(scopetest.Group(), "b", tc.order)
+				pl.facts.Set("c", scope.SiteFacts{MysqlUp: true, Following: true})
+				group := scopetest.Group()
+				group.Status.Sites = []v1alpha1.SiteStatus{{Name: "c", Provisioned: true}}
+				pl.p.begin(group, "b", tc.order)
 				o := pl.result(t, "b")
 				if o.Verdict != tc.want || (o.Verdict == work.VerdictRefuse) == (pl.said.Count(v1alpha1.ReasonSiteCloning) > 0) {
 					t.Errorf("outcome %+v", o)
@@ -544,7 +547,10 @@ func TestOrderedClone(t *testing.T) {
 				b := pl.servers["10.0.0.1:33062"]
 				b.Answers.HasDatabases, b.Answers.Channels = true, 1
 				pl.facts.Set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", Diverged: tt.diverged})
-				pl.p.begin(scopetest.Group(), "b", tt.order)
+				pl.facts.Set("c", scope.SiteFacts{MysqlUp: true, Following: true})
+				group := scopetest.Group()
+				group.Status.Sites = []v1alpha1.SiteStatus{{Name: "c", Provisioned: true}}
+				pl.p.begin(group, "b", tt.order)
 				if o := pl.result(t, "b"); o.Verdict != tt.want || o.Order != tt.order.value {
 					t.Errorf("outcome %+v", o)
 				}

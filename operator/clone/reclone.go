@@ -5,6 +5,7 @@ package clone
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 var (
 	eventRecloneAccepted = events.Normal(v1alpha1.ReasonRecloneAccepted, "Clone")
 	eventRecloneRefused  = events.Warning(v1alpha1.ReasonRecloneRefused, "Refuse")
+	eventRecloneWaits    = events.Warning(v1alpha1.ReasonRecloneWaits, "Hold")
 )
 
 const (
@@ -213,13 +215,24 @@ func isOnlyOtherCopy(s *scope.Scope, q request) string {
 	if q.confirmed || !scope.HealthyCopy(s, q.site) {
 		return ""
 	}
-	for _, site := range s.Group.Spec.Sites {
-		if site.Name != q.site && site.Name != s.ActiveSite() && scope.HealthyCopy(s, site.Name) {
-			return ""
-		}
+	if anotherCopy(s, q.site) {
+		return ""
 	}
 	return fmt.Sprintf("%s is the only healthy copy beside the active site, and there would be one alone while it is cloned: "+
 		"wait until another site replicates, or order %s%s", q.site, q.site, confirmed)
+}
+
+// anotherCopy is true if there is a healthy copy beside the active site and this one.
+func anotherCopy(s *scope.Scope, site string) bool {
+	return slices.ContainsFunc(s.Group.Spec.Sites, func(other v1alpha1.Site) bool {
+		return other.Name != site && other.Name != s.ActiveSite() && scope.HealthyCopy(s, other.Name)
+	})
+}
+
+// policyWaits says why the policy leaves a diverged site to a person, and how that person goes on.
+func policyWaits(site scope.SiteKey) string {
+	return fmt.Sprintf("%s has diverged and is the only other copy: spec.failover.onDivergence waits until another site replicates; to clone it now "+
+		"and lose what it alone has: kubectl mfg reclone %s %s -n %s --confirm-data-loss", site.Site, site.Group.Name, site.Site, site.Group.Namespace)
 }
 
 // notSettled is true if a site was replaced as the active site, and its own transactions are not known yet.
@@ -251,8 +264,8 @@ func (r *Clones) refuse(ctx context.Context, s *scope.Scope, q request, a asks.A
 }
 
 // policyReclones is true if spec.failover.onDivergence lets the operator clone a diverged site again now: its donor is
-// open and whole, its loss is in a record, and its lost rows are counted, unless counting takes too long. No person is
-// asked, so in doubt the site stays unchanged.
+// open and whole, another site is a healthy copy, its loss is in a record, and its lost rows are counted, unless counting
+// takes too long. No person is asked, so in doubt the site stays unchanged.
 func (r *Clones) policyReclones(s *scope.Scope, site string) bool {
 	spec := s.Group.Spec.Failover
 	if spec.OnDivergence != v1alpha1.DivergenceReclone || spec.Mode == v1alpha1.FailoverObserve || r.paused(s) != "" {
@@ -274,6 +287,13 @@ func (r *Clones) policyReclones(s *scope.Scope, site string) bool {
 	}
 	if isRefused(s, q) {
 		return false
+	}
+	why := ""
+	if !anotherCopy(s, site) {
+		why = policyWaits(s.SiteKey(site))
+	}
+	if r.Say(s, site, eventRecloneWaits, why); why != "" {
+		return false // a diverged site has most of the data: until it is cloned, the active site would be the only copy
 	}
 	if uncounted(s.Group, site) && r.Waits.Since(s, "count", scope.ReplacedBy(s.Group, site)) < countPatience {
 		s.Again = min(s.Again, scope.WhenWaiting)

@@ -350,10 +350,11 @@ func TestPolicyReclones(t *testing.T) {
 		"paused": {func(w *world) {
 			w.order(v1alpha1.AnnotationPauseUntil, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 		}, false},
-		"donor closed":        {func(w *world) { w.facts.Closed("a") }, false},
-		"donor on new volume": {func(w *world) { w.onVolume(map[string]string{"a": "new"}) }, false},
-		"cloned since":        {func(w *world) { w.fact("b", func(f *scope.SiteFacts) { f.Executed = f.Executed.Subtract(f.Errant) }) }, false},
-		"MySQL is down":       {func(w *world) { w.facts.Set("b", scope.SiteFacts{Diverged: true}) }, false},
+		"it is the only other copy": {func(w *world) { w.facts.Set("c", scope.SiteFacts{MysqlUp: true}) }, false},
+		"donor closed":              {func(w *world) { w.facts.Closed("a") }, false},
+		"donor on new volume":       {func(w *world) { w.onVolume(map[string]string{"a": "new"}) }, false},
+		"cloned since":              {func(w *world) { w.fact("b", func(f *scope.SiteFacts) { f.Executed = f.Executed.Subtract(f.Errant) }) }, false},
+		"MySQL is down":             {func(w *world) { w.facts.Set("b", scope.SiteFacts{Diverged: true}) }, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -369,6 +370,29 @@ func TestPolicyReclones(t *testing.T) {
 				t.Errorf("accepted %v, %d jobs, %+v", got, w.r.Work.Jobs(), w.site("b"))
 			}
 		})
+	}
+}
+
+// I14: the policy leaves the only other copy to a person, says so once, and goes on once there is another copy.
+func TestI14PolicyKeepsTheOnlyOtherCopy(t *testing.T) {
+	w := orderWorld(t)
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Failover.OnDivergence = v1alpha1.DivergenceReclone })
+	w.diverge("b")
+	g, _ := w.facts.Sites("", "")
+	c := g.Sites["c"]
+	w.facts.Set("c", scope.SiteFacts{MysqlUp: true})
+	w.reconcile()
+	w.reconcile()
+	if w.site("b").Clone != nil || !w.provisioned("b") || w.said.Count(v1alpha1.ReasonRecloneWaits) != 1 {
+		t.Errorf("%+v, events %v", w.site("b"), w.said.List)
+	}
+	if said := fmt.Sprint(w.said.List); !strings.Contains(said, "kubectl mfg reclone orders b -n shop --confirm-data-loss") {
+		t.Errorf("the command is not named: %s", said)
+	}
+	w.facts.Set("c", c)
+	w.reconcile()
+	if clone := w.site("b").Clone; clone == nil || clone.Order != "onDivergence" {
+		t.Errorf("it does not go on: %+v", w.site("b"))
 	}
 }
 

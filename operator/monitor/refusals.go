@@ -9,7 +9,6 @@ import (
 
 	apiclient "github.com/mysql-mfg/mfg/api/client"
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
 
@@ -93,11 +92,3 @@ const (
 	longestText = wire.LongestText
 	longestName = wire.LongestName
 )
-
-// refusalOfMySQL explains a MySQL that answers and cannot be queried.
-func refusalOfMySQL(err error) string {
-	if why := mysql.Refusal(err); why != "" {
-		return "the operator cannot ask its MySQL: " + why
-	}
-	return ""
-}

@@ -21,6 +21,7 @@ import (
 	apiclient "github.com/mysql-mfg/mfg/api/client"
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/access"
 	"github.com/mysql-mfg/mfg/operator/failover"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
 )
@@ -56,11 +57,11 @@ func TestARefusalIsToldAsSuch(t *testing.T) {
 		t.Errorf("it is told although it is over: %q", got)
 	}
 	ended := x509.CertificateInvalidError{Reason: x509.Expired, Cert: &x509.Certificate{NotAfter: time.Unix(0, 0)}}
-	l.client.refused(fromMySQL, "east", refusalOfMySQL(fmt.Errorf("read status: %w", ended)))
+	l.client.refused(fromMySQL, "east", access.Refusal(l.client.key, "east", fmt.Errorf("read status: %w", ended)))
 	if got := message(); !strings.Contains(got, "the operator cannot ask its MySQL: the certificate that it shows is valid from") || !strings.Contains(got, "to 1970-01-01T00:00:00Z") {
 		t.Errorf("message %q", got)
 	}
-	l.client.refused(fromMySQL, "east", refusalOfMySQL(context.DeadlineExceeded))
+	l.client.refused(fromMySQL, "east", access.Refusal(l.client.key, "east", context.DeadlineExceeded))
 	if got := message(); got != "the sidecar answers" {
 		t.Errorf("message %q", got)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/operator/access"
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
 
@@ -69,7 +70,7 @@ func (c *siteClient) query(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 		return nil
 	}
 	status, err := db.Status(ctx)
-	c.refused(fromMySQL, site, refusalOfMySQL(err))
+	c.refused(fromMySQL, site, access.Refusal(c.key, site, err))
 	if err != nil {
 		// A certificate or a password may have been replaced: begin again with the present ones.
 		link.close()

@@ -174,6 +174,9 @@ func (l *loading) check(ctx context.Context, b *bucket.Bucket) (err error) {
 	if l.facts, err = terms.ReadFacts(ctx, l.backup); err != nil {
 		return err
 	}
+	if err := checkSettings(c.Server.DefaultsFile, m.Method, l.facts); err != nil {
+		return err
+	}
 	need := m.VolumeBytes
 	if l.journey != nil {
 		need += replay.RelayLogBytes

@@ -44,6 +44,9 @@ const (
 	VersionTooOld Reason = "VersionTooOld"
 	// EncryptionMismatch: a Physical backup fits a group that is encrypted as its own was; nothing was touched.
 	EncryptionMismatch Reason = "EncryptionMismatch"
+	// SettingsMismatch: the backup was made with settings of MySQL that a data directory keeps for ever, and this group has others; nothing was
+	// touched.
+	SettingsMismatch Reason = "SettingsMismatch"
 	// LoadFailed: the data could not be loaded.
 	LoadFailed Reason = "LoadFailed"
 	// Differs: what was loaded is not what the backup says that it holds.
@@ -102,7 +105,7 @@ func (r Reason) ExitCode() int {
 		return ExitTimedOut
 	case SourceUnreachable, SourceRefused, SourceLost, SourceBusy, DumpFailed, CloneFailed, Stalled:
 		return ExitSource
-	case TargetNotEmpty, VolumeTooSmall, VersionTooOld, EncryptionMismatch, WrongIdentity, Reason(bucket.TooNew),
+	case TargetNotEmpty, VolumeTooSmall, VersionTooOld, EncryptionMismatch, SettingsMismatch, WrongIdentity, Reason(bucket.TooNew),
 		TargetBeforeBackup, TargetNotArchived, TargetInGap, TransactionLost, BackupDiverged:
 		return ExitRefused
 	case Differs, QueryFailed, ReplayFailed, Reason(bucket.Damaged):

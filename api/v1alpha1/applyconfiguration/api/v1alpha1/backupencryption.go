@@ -11,7 +11,8 @@ package v1alpha1
 // read a backup again.
 type BackupEncryptionApplyConfiguration struct {
 	// recipients are the public keys, as age-keygen prints them: any one of their identities opens a backup. One to 16. Keep an
-	// identity outside the cluster: without one no backup can be read.
+	// identity outside the cluster: without one no backup can be read. Recipients of plugins are refused, and one whose letters do not
+	// add up is refused with the condition SpecRefused.
 	Recipients []string `json:"recipients,omitempty"`
 	// identitySecretName is a Secret in the group's namespace with the private key under the key identity. It is read for restore and
 	// verification only, by pods that live as long as these take. Default none.

@@ -46,7 +46,7 @@ type FailoverSpecApplyConfiguration struct {
 	MaxLostTransactions *int64 `json:"maxLostTransactions,omitempty"`
 	// onDivergence says what happens to a site with transactions that the active site lacks: Hold keeps it fenced for a
 	// person, Reclone throws its data away and clones it again, once its loss is in status.failovers and its lost rows are
-	// counted. Default Hold.
+	// counted. While no other site is a healthy copy, Reclone waits for a person too. Default Hold.
 	OnDivergence *apiv1alpha1.DivergencePolicy `json:"onDivergence,omitempty"`
 }
 
