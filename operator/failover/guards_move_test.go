@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/facts/factstest"
 	"github.com/mysql-mfg/mfg/operator/promotion"
 )
@@ -64,7 +65,10 @@ func TestEachGuardAloneRefusesAMoveI13(t *testing.T) {
 		"another site is given the data":     func(s *Snapshot) { s.Sites[2].Busy = "Clone" },
 		"the target's escrow Secret is gone": func(s *Snapshot) { s.Sites[1].EscrowMissing = true },
 		"the target's keyring is in memory":  func(s *Snapshot) { s.Sites[1].Sidecar.Report.Keyring = factstest.Keyring("behind") },
-		"":                                   func(*Snapshot) {},
+		"the volume of the target": func(s *Snapshot) {
+			s.Sites[1].Sidecar.Report.VolumeProbe = &wire.VolumeProbe{Outcome: wire.WriteFails, Reason: wire.WriteDiskStalled}
+		},
+		"": func(*Snapshot) {},
 	} {
 		s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-9", 4))
 		b := &s.Sites[1].MySQL

@@ -31,6 +31,7 @@ const (
 	GuardNumberingAgain Guard = "NumberingAgain"
 	GuardKeptFenced     Guard = "KeptFenced"
 	GuardWithoutRows    Guard = "WithoutRows"
+	GuardVolumeFailing  Guard = "VolumeFailing"
 	GuardEscrowMissing  Guard = "EscrowMissing"
 	GuardUnescrowed     Guard = "Unescrowed"
 )
@@ -61,6 +62,7 @@ var guards = []guard{
 	{name: GuardNumberingAgain, ask: IsNumberingAgain},
 	{name: GuardKeptFenced, ask: IsKeptFenced, order: IsKeptFenced, remedy: remedy.FenceOff},
 	{name: GuardWithoutRows, ask: IsWithoutRows},
+	{name: GuardVolumeFailing, ask: IsVolumeFailing, remedy: mendVolume},
 	{name: GuardEscrowMissing, ask: isEscrowMissing, remedy: remedy.RecoverAndMove},
 	{name: GuardUnescrowed, ask: IsUnescrowed, order: IsUnescrowed},
 }

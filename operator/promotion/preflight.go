@@ -96,6 +96,9 @@ func toUnfit(v move) (facts.Reason, string) {
 	if refused.By == GuardBusy { // nothing is wrong with it, and there is nothing to do but wait
 		return v1alpha1.ReasonCloneInProgress, fmt.Sprintf("%s %s; ask again when it is done", v.to, refused.Why)
 	}
+	if refused.By == GuardVolumeFailing {
+		return v1alpha1.ReasonVolumeTakesNoWrites, fmt.Sprintf("%s: %s", v.to, refused.Why)
+	}
 	return v1alpha1.ReasonNotFit, fmt.Sprintf("%s: %s", v.to, refused.Why)
 }
 
@@ -181,7 +184,12 @@ func AtHand(a, target facts.Site) bool {
 
 // Passing is true for a refusal whose cause may be over at the next poll.
 func Passing(why facts.Reason) bool {
-	return why == v1alpha1.ReasonNotFit || why == v1alpha1.ReasonNotHealthy || why == v1alpha1.ReasonNotReplicating || why == v1alpha1.ReasonCloneInProgress || why == v1alpha1.ReasonForeignWriter
+	switch why {
+	case v1alpha1.ReasonNotFit, v1alpha1.ReasonNotHealthy, v1alpha1.ReasonNotReplicating, v1alpha1.ReasonCloneInProgress, v1alpha1.ReasonForeignWriter,
+		v1alpha1.ReasonVolumeTakesNoWrites:
+		return true
+	}
+	return false
 }
 
 func pausedMessage(s facts.Snapshot) string {

@@ -59,6 +59,9 @@ func remarked(s facts.Snapshot, d Decided, v View, site, active facts.Site) View
 	if reason, message := outsideInnoDB(s.Group, site, active); reason != "" && v.Healthy {
 		v.Reason, v.Message = reason, message
 	}
+	if why := promotion.IsVolumeFailing(s, d.Memory, site); why != "" && v.State == v1alpha1.SiteReplica {
+		v.Reason, v.Message = v1alpha1.ReasonVolumeTakesNoWrites, why+"; it does not take over until it can"
+	}
 	if reason, message := earlierPod(site); reason != "" && v.Healthy {
 		v.Reason, v.Message = reason, message
 	}
