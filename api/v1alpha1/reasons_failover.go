@@ -96,6 +96,8 @@ const (
 	ReasonRoleIsMoving Reason = "RoleIsMoving"
 	// ReasonRowsMissing: a replica was cloned without rows outside InnoDB that the active site has.
 	ReasonRowsMissing Reason = "RowsMissing"
+	// ReasonSetTooLong: the set of transactions of the active site is too long for the report of its sidecar, so no planned failover begins.
+	ReasonSetTooLong Reason = "SetTooLong"
 	// ReasonVolumeTakesNoWrites: the sidecar of the site cannot write to its data volume, so the site takes over from nobody until it can.
 	ReasonVolumeTakesNoWrites Reason = "VolumeTakesNoWrites"
 	// ReasonKeptFenced: a person keeps the site fenced, so it is not opened and takes over from nobody.

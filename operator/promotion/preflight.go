@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/facts"
 	"github.com/mysql-mfg/mfg/operator/remedy"
 )
@@ -40,6 +41,7 @@ var preflights = []struct {
 	{RuleCandidate, toUnfit, func(v move) []facts.Remedy { return UnfitOf(v.s, v.m, v.target).Cure(v.s.Group, v.to) }},
 	{"TargetStays", toLeaving, move.theTarget},
 	{"SourceAnswers", fromSilent, move.everyRule},
+	{"SourceSetFits", fromTooLong, func(v move) []facts.Remedy { return remedy.LongSet(v.s.Group, v.from.Name) }},
 	{"TargetReplicates", toDetached, move.theTarget},
 	{"OneWriter", besideWriter, move.everyRule},
 	{"NoWorkUnderWay", besideWork, func(v move) []facts.Remedy { return remedy.WaitForWork(v.s.Group, v.to) }},
@@ -114,6 +116,16 @@ func fromSilent(v move) (facts.Reason, string) {
 		return "", ""
 	}
 	return v1alpha1.ReasonNotHealthy, "the active site " + v.from.Name + " does not answer in full, so it could not be fenced in time"
+}
+
+// fromTooLong asks whether the source can say what it holds once it is fenced. If it cannot, nothing proves that the target has all of it
+// (I13): the move would keep writes out for plannedPauseTimeout and be reverted, each time.
+func fromTooLong(v move) (facts.Reason, string) {
+	if v.from.Sidecar.Report.GTIDExecuted != wire.GTIDTooLong {
+		return "", ""
+	}
+	return v1alpha1.ReasonSetTooLong, fmt.Sprintf("the gtid_executed of %s is too long for the report of its sidecar (%d KiB), so %s could not prove that it has all of it",
+		v.from.Name, wire.MaxReportBytes>>10, v.to)
 }
 
 func toDetached(v move) (facts.Reason, string) {
