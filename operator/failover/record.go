@@ -4,6 +4,7 @@ package failover
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,7 +65,46 @@ func withRecord(s Snapshot, t Transition) []v1alpha1.FailoverRecord {
 			kept = append(kept, all[i])
 		}
 	}
-	return kept
+	return bounded(s, kept)
+}
+
+const (
+	// recordsBytes bounds the sets of transactions of all records together, as epochsBytes bounds those of the epochs, and for the same reason.
+	recordsBytes = 256 << 10
+	// evidenceBytes bounds one line of evidence: it may name a set too.
+	evidenceBytes = 1 << 10
+)
+
+// bounded takes the sets out of the oldest records that have no room for them; what they count stays. Sets that a decision reads stay
+// whatever their size is: all that was lost, what the present active site was opened with, and what the successor of a site had that
+// may have something of its own (lineage). So status is longer than the bound rather than wrong.
+func bounded(s Snapshot, all []v1alpha1.FailoverRecord) []v1alpha1.FailoverRecord {
+	reads := make([]bool, len(all))
+	room := recordsBytes
+	for i, r := range all {
+		reads[i] = i == 0 || isNeeded(s, all[:i], r)
+		if room -= len(r.LostSet); reads[i] {
+			room -= len(r.ToExecuted)
+		}
+	}
+	for i := range all {
+		r := &all[i]
+		for j, line := range r.Evidence {
+			if len(line) > evidenceBytes {
+				r.Evidence = slices.Clone(r.Evidence) // status of before has it too
+				r.Evidence[j] = strings.ToValidUTF8(line[:evidenceBytes], "") + "..."
+			}
+		}
+		if !reads[i] {
+			if room -= len(r.ToExecuted); room < 0 {
+				r.ToExecuted = ""
+			}
+		}
+		if room -= len(r.FromExecuted); room < 0 {
+			r.FromExecuted = ""
+		}
+	}
+	return all
 }
 
 // isNeeded is true for an old record if it alone says that a site may have what was written off (I10): the site can be away for many
