@@ -32,12 +32,12 @@ func complete(s Snapshot, d Decision) Decision {
 	d.Persist = true
 	if p := s.Status.Planned; t.Moves() && p != nil && !p.Over() {
 		d = d.end(*p, s.Now, v1alpha1.PlannedSucceeded, v1alpha1.ReasonOpened, "%s is active, writes were kept out for %s",
-			t.To, s.Now.Sub(t.StartedAt).Round(time.Millisecond))
-		d.Status.Planned.WritePause = s.Now.Sub(t.StartedAt)
+			t.To, pausedFor(s, t).Round(time.Millisecond))
+		d.Status.Planned.WritePause = pausedFor(s, t)
 	}
 	if p := d.Status.Planned; t.Kind == v1alpha1.FailoverPlanned && t.Change() == facts.ChangeReopen && p != nil && p.WritePause == 0 {
 		reverted := *p
-		reverted.WritePause = s.Now.Sub(t.StartedAt)
+		reverted.WritePause = pausedFor(s, t)
 		d.Status.Planned = &reverted
 	}
 	return d.say(TopologyTransition, VerdictComplete, v1alpha1.ReasonOpened, "%s is active under epoch %d", t.To, s.Status.Epoch).
@@ -116,8 +116,11 @@ func isNeeded(s Snapshot, newer []v1alpha1.FailoverRecord, r v1alpha1.FailoverRe
 	return !slices.ContainsFunc(newer, func(n v1alpha1.FailoverRecord) bool { return n.From == r.From || n.To == r.From })
 }
 
+// pausedFor is how long writes were kept out. It is none if the clock of an earlier leader, by which the change began, is ahead: not known.
+func pausedFor(s Snapshot, t Transition) time.Duration { return max(0, s.Now.Sub(t.StartedAt)) }
+
 func record(s Snapshot, t Transition) v1alpha1.FailoverRecord {
-	since := func(at time.Time) int64 { return at.Sub(t.DetectedAt).Milliseconds() }
+	since := func(at time.Time) int64 { return max(0, at.Sub(t.DetectedAt).Milliseconds()) }
 	lost := t.FromExecuted.Subtract(t.ToExecuted)
 	r := v1alpha1.FailoverRecord{
 		Epoch: s.Status.Epoch, Kind: t.Kind, From: t.From, To: t.To, Reason: t.Reason,
@@ -135,7 +138,7 @@ func record(s Snapshot, t Transition) v1alpha1.FailoverRecord {
 		r.LossExact = lost.IsEmpty()
 	}
 	if t.Kind == v1alpha1.FailoverPlanned {
-		pause := s.Now.Sub(t.StartedAt).Milliseconds()
+		pause := pausedFor(s, t).Milliseconds()
 		r.WritePauseMillis = &pause
 	}
 	return r

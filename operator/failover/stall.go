@@ -82,5 +82,5 @@ func stalled(s Snapshot, d Decision, a Site) Decision {
 // triedPlanned is true if the last planned failover was to end the same trouble, and was reverted less than leavingRetryMost ago.
 func triedPlanned(s Snapshot) bool {
 	p := s.Status.Planned
-	return p != nil && p.Cause == v1alpha1.ReasonVolumeFails && p.Phase == v1alpha1.PlannedReverted && s.Now.Sub(p.FinishedAt) < leavingRetryMost
+	return p != nil && p.Cause == v1alpha1.ReasonVolumeFails && p.Phase == v1alpha1.PlannedReverted && s.Age(p.FinishedAt) < leavingRetryMost
 }

@@ -124,7 +124,7 @@ func (d Decided) MovedAway(s facts.Snapshot, name string) bool {
 	site, _ := s.Site(name)
 	p := d.Status.Planned
 	since := d.Memory.Of(name).LeavingSince
-	if p == nil || since.IsZero() || since.After(p.FinishedAt) && s.Now.Sub(p.FinishedAt) > movedAwayMost {
+	if p == nil || since.IsZero() || since.After(p.FinishedAt) && s.Age(p.FinishedAt) > movedAwayMost {
 		return false // it is about to go again, and has given nothing away for that
 	}
 	return site.Leaving != "" && p.From == name && p.Cause == v1alpha1.ReasonSiteLeaving && p.Phase == v1alpha1.PlannedSucceeded
