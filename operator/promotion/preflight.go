@@ -200,8 +200,9 @@ func Passing(why facts.Reason) bool {
 	case v1alpha1.ReasonNotFit, v1alpha1.ReasonNotHealthy, v1alpha1.ReasonNotReplicating, v1alpha1.ReasonCloneInProgress, v1alpha1.ReasonForeignWriter,
 		v1alpha1.ReasonVolumeTakesNoWrites:
 		return true
+	default:
+		return false // it stands until a person does something, so nothing waits for its end
 	}
-	return false
 }
 
 func pausedMessage(s facts.Snapshot) string {
