@@ -100,6 +100,10 @@ const (
 	ReasonReplicationFiltered Reason = "ReplicationFiltered"
 	// ReasonLargeChange: the role stays while a transaction that has changed very many rows is not committed: to end it would take too long.
 	ReasonLargeChange Reason = "LargeChange"
+	// ReasonSetTooLong: the set of transactions of the active site is too long for the report of its sidecar, so no planned failover begins.
+	ReasonSetTooLong Reason = "SetTooLong"
+	// ReasonVolumeTakesNoWrites: the sidecar of the site cannot write to its data volume, so the site takes over from nobody until it can.
+	ReasonVolumeTakesNoWrites Reason = "VolumeTakesNoWrites"
 	// ReasonKeptFenced: a person keeps the site fenced, so it is not opened and takes over from nobody.
 	ReasonKeptFenced Reason = "KeptFenced"
 	// ReasonInvariantViolated: the operator decided something that must never happen, and did nothing: a bug.

@@ -242,11 +242,11 @@ type FailoverRecord struct {
 	//
 	// +optional
 	FromServerUUID string `json:"fromServerUUID,omitempty"`
-	// fromExecuted is the last known executed GTID set of the old active site.
+	// fromExecuted is the last known executed GTID set of the old active site; empty in older records for whose sets status had no room.
 	//
 	// +optional
 	FromExecuted string `json:"fromExecuted,omitempty"`
-	// toExecuted is the GTID set of the new active site at its promotion.
+	// toExecuted is the GTID set of the new active site at its promotion; empty in older records for whose sets status had no room.
 	//
 	// +optional
 	ToExecuted string `json:"toExecuted,omitempty"`

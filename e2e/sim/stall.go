@@ -85,6 +85,29 @@ var stallScenarios = []scenario{
 			})
 		})
 	}},
+	{name: "stalled volume of a candidate", script: func(w *world) {
+		if w.api.group.durable.ActiveSite != w.sites[0].name {
+			return // the role has moved before the script begins
+		}
+		thaw := w.stall(w.sites[1].vol)
+		s := w.sites[0]
+		s.noRestart = w.now + time.Hour
+		w.ends = append(w.ends, func() { s.noRestart = 0 })
+		w.restartActive()
+		w.reached("the volume of b stalls, and mysqld of a does not come back")
+		w.when(w.epoch(2), func() {
+			if w.api.group.durable.ActiveSite == w.sites[1].name {
+				w.fail("stall", "the role goes to a site that cannot write to its volume")
+			}
+		})
+		w.after(w.policy.crashGrace+25*time.Second, func() {
+			// It may still wait to be opened: b can have received what c lacks, and cannot apply it (I7).
+			if w.api.group.durable.ActiveSite != w.sites[2].name {
+				w.fail("live", "nobody takes over, although the volume of c is well")
+			}
+			thaw()
+		})
+	}},
 	{name: "stalled volumes on one storage", script: func(w *world) {
 		for _, s := range w.sites {
 			w.stall(s.vol)

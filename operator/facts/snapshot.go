@@ -138,6 +138,21 @@ func (s Snapshot) Site(name string) (Site, bool) {
 // Paused is true while a person keeps the operator from changing roles without an order.
 func (s Snapshot) Paused() bool { return s.Now.Before(s.Policy.PausedUntil) }
 
+// Age is how long ago something was noted in status. A time of status has no monotonic part, and may be of an earlier leader with another
+// clock. One that lies ahead is: then the age is counted from when this process began to lead, which was later. An age is never negative.
+func (s Snapshot) Age(at time.Time) time.Duration {
+	if at.After(s.Now) {
+		at = s.LeaderSince
+	}
+	return max(0, s.Now.Sub(at))
+}
+
+// Led is how long ago something was noted in status, but no longer than this process leads: what waits for it waits its whole time again
+// (I9), whatever the clock of an earlier leader said.
+func (s Snapshot) Led(at time.Time) time.Duration {
+	return min(s.Age(at), s.Age(s.LeaderSince))
+}
+
 // OthersUntil is until when another process may have answered a site.
 func (s Snapshot) OthersUntil() time.Time {
 	if s.FormerUntil.IsZero() || s.FormerUntil.After(s.LeaderSince) {

@@ -103,10 +103,17 @@ func (t *Transition) Patience(site string, silent bool, now time.Time, p Policy)
 
 // isFresh is true for as long as an emergency failover takes that waits only for a lease.
 func (t *Transition) isFresh(now time.Time, p Policy) bool {
-	return t != nil && t.Kind == v1alpha1.FailoverEmergency && now.Sub(t.StartedAt) < 2*LeaseEnd(p.LeaseTimeout+p.FenceTimeout)
+	return t != nil && t.Kind == v1alpha1.FailoverEmergency && within(now, t.StartedAt, 2*LeaseEnd(p.LeaseTimeout+p.FenceTimeout))
+}
+
+// within is true for as long as something has begun that lately. A beginning that lies ahead was noted by an earlier leader, whose clock is
+// ahead: that was longer ago than a new leader takes to come, so it is not lately.
+func within(now, began time.Time, limit time.Duration) bool {
+	age := now.Sub(began)
+	return age >= 0 && age < limit
 }
 
 // Urgent is true as long as a planned failover, and the way back from it, may take.
 func (t *Transition) Urgent(now time.Time, p Policy) bool {
-	return t != nil && t.Kind == v1alpha1.FailoverPlanned && now.Sub(t.StartedAt) < 2*p.PlannedPauseTimeout
+	return t != nil && t.Kind == v1alpha1.FailoverPlanned && within(now, t.StartedAt, 2*p.PlannedPauseTimeout)
 }

@@ -18,7 +18,7 @@ type CachePolicy = facts.CachePolicy
 // nothing is known about the cache.
 func awaitCache(s Snapshot, d Decision, p Planned) (Decision, bool) {
 	target, _ := s.Site(p.To)
-	waited := s.Now.Sub(p.StartedAt)
+	waited := s.Led(p.StartedAt)
 	switch {
 	case target.CacheBehind == "" || waited >= s.Policy.Cache.SyncTimeout && !s.Policy.Cache.Refuses:
 		return d, false

@@ -210,7 +210,7 @@ func TestAMoveHoldsWhatWasCapturedI13(t *testing.T) {
 	move := func(change func(s *Snapshot, m *Memory)) Decision {
 		s := factstest.World(Durable{Epoch: 4, ActiveSite: "b", Transition: &Transition{Kind: v1alpha1.FailoverPlanned, Step: v1alpha1.TransitionFencing, From: "a", To: "b",
 			StartedAt: factstest.Start, FromExecuted: factstest.Set("A:1-2")}}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
-		m := Memory{Sites: map[string]*SiteMemory{"a": {Ack: &Ack{Epoch: 4, Fenced: true}}, "b": {Ack: &Ack{Epoch: 4, Fenced: true}}}}
+		m := Memory{DrainSince: factstest.Start, Sites: map[string]*SiteMemory{"a": {Ack: &Ack{Epoch: 4, Fenced: true}}, "b": {Ack: &Ack{Epoch: 4, Fenced: true}}}}
 		change(&s, &m)
 		d := moving(s, Decision{Status: s.Status, Memory: m, Hold: true})
 		if !s.Status.Transition.FromExecuted.Equal(factstest.Set("A:1-2")) {

@@ -80,7 +80,7 @@ func TestCheckStopsAnOpeningWithoutEscrow(t *testing.T) {
 // TestHowLongASiteIsKeptShutI16: it is told loudly once that takes longer than any step may.
 func TestHowLongASiteIsKeptShutI16(t *testing.T) {
 	s := factstest.World(Durable{Epoch: 4, ActiveSite: "b", Transition: &Transition{From: "a", To: "b", GatePassedAt: factstest.Start.Add(-31 * time.Second)}}, factstest.Seen("b", "A:1-9", 4))
-	if d := (Decision{Memory: Memory{ReopenSince: s.Now}}).keptShut(s, TopologyTransition, "b", "why"); d.Verdict != VerdictBlocked || !strings.Contains(d.Message, remedy.NotEscrowed.Text) {
+	if d := (Decision{Memory: Memory{ReopenSince: s.Now, DrainSince: factstest.Start.Add(-31 * time.Second)}}).keptShut(s, TopologyTransition, "b", "why"); d.Verdict != VerdictBlocked || !strings.Contains(d.Message, remedy.NotEscrowed.Text) {
 		t.Errorf("I16: %s: %s", d.Verdict, d.Message)
 	}
 	s.LeaderSince = s.Now // who leads since now has seen none of that time

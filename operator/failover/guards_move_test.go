@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/facts/factstest"
 	"github.com/mysql-mfg/mfg/operator/promotion"
 )
@@ -64,7 +65,11 @@ func TestEachGuardAloneRefusesAMoveI13(t *testing.T) {
 		"another site is given the data":     func(s *Snapshot) { s.Sites[2].Busy = "Clone" },
 		"the target's escrow Secret is gone": func(s *Snapshot) { s.Sites[1].EscrowMissing = true },
 		"the target's keyring is in memory":  func(s *Snapshot) { s.Sites[1].Sidecar.Report.Keyring = factstest.Keyring("behind") },
-		"":                                   func(*Snapshot) {},
+		"the set of the source is too long":  func(s *Snapshot) { s.Sites[0].Sidecar.Report.GTIDExecuted = wire.GTIDTooLong },
+		"the volume of the target": func(s *Snapshot) {
+			s.Sites[1].Sidecar.Report.VolumeProbe = &wire.VolumeProbe{Outcome: wire.WriteFails, Reason: wire.WriteDiskStalled}
+		},
+		"": func(*Snapshot) {},
 	} {
 		s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-9", 4))
 		b := &s.Sites[1].MySQL
@@ -124,5 +129,16 @@ func TestADrainHasAnEnd(t *testing.T) {
 		if got := d.Verdict == VerdictBlocked && d.Reason == v1alpha1.ReasonDrainTimeout; got != late {
 			t.Errorf("later than drainTimeout: %t: %s %s: %s", late, d.Verdict, d.Reason, d.Message)
 		}
+	}
+}
+
+// TestALongSetKeepsNoWritesOutI13: what the source holds once it is fenced could not be known, so the move is refused while it is open.
+func TestALongSetKeepsNoWritesOutI13(t *testing.T) {
+	s := factstest.ThreeSites()
+	s.Policy.PlannedTo = "b"
+	s.Sites[0].Sidecar.Report.GTIDExecuted = wire.GTIDTooLong
+	d := Decide(s, Memory{})
+	if p := d.Status.Planned; d.Status.Transition != nil || d.Hold || p == nil || p.Phase != v1alpha1.PlannedRefused || p.Reason != v1alpha1.ReasonSetTooLong || len(p.Remedies) != 2 {
+		t.Errorf("I13: %+v: %s", d.Status.Planned, d.Message)
 	}
 }

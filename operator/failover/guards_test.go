@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/operator/facts/factstest"
 	"github.com/mysql-mfg/mfg/operator/lineage"
@@ -43,8 +44,11 @@ func TestEachGuardAloneMakesUnfit(t *testing.T) {
 		"I7: it skips transactions":            func(_ *Snapshot, _ *Memory, b *Site) { b.MySQL.Filtered = true },
 		"I7: it skipped transactions":          func(_ *Snapshot, m *Memory, b *Site) { m.At("b").Filtered = b.MySQL.ServerUUID },
 		"I29: a person keeps it fenced":        func(_ *Snapshot, _ *Memory, b *Site) { b.KeptFenced = true },
-		"I16: its keyring is not escrowed":     func(_ *Snapshot, _ *Memory, b *Site) { b.Sidecar.Report.Keyring = factstest.Keyring("behind") },
-		"":                                     func(*Snapshot, *Memory, *Site) {},
+		"it cannot write to its volume": func(_ *Snapshot, _ *Memory, b *Site) {
+			b.Sidecar.Report.VolumeProbe = &wire.VolumeProbe{Outcome: wire.WriteFails, Reason: wire.WriteDiskFull, AgeMillis: 29_000}
+		},
+		"I16: its keyring is not escrowed": func(_ *Snapshot, _ *Memory, b *Site) { b.Sidecar.Report.Keyring = factstest.Keyring("behind") },
+		"":                                 func(*Snapshot, *Memory, *Site) {},
 	} {
 		s, m := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4)), Memory{}
 		change(&s, &m, &s.Sites[1])

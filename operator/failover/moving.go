@@ -9,6 +9,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/operator/gate"
 	"github.com/mysql-mfg/mfg/operator/lineage"
 	"github.com/mysql-mfg/mfg/operator/memory"
 	"github.com/mysql-mfg/mfg/operator/promotion"
@@ -53,7 +54,10 @@ func moving(s Snapshot, d Decision) Decision {
 	} else if step == "" {
 		step = fmt.Sprintf("the gate is closed (%s)", strings.Join(append(g.Blockers, g.Writer), " "))
 	}
-	if paused := s.Now.Sub(t.StartedAt); !dying && paused > s.Policy.PlannedPauseTimeout {
+	// Not from StartedAt: that may be of an earlier leader, by whose clock the move would be given up at once, or writes kept out for as long
+	// as the clocks differ. Memory knows since when this process has worked at it; a new leader gives the move its whole time again (I9).
+	since := gate.Later(d.Memory.DrainSince, s.LeaderSince)
+	if !dying && s.Now.Sub(since) > s.Policy.PlannedPauseTimeout {
 		return d.revert(s, v1alpha1.PlannedReverted, v1alpha1.ReasonPauseTimeout,
 			fmt.Sprintf("%s, for longer than plannedPauseTimeout %s", step, s.Policy.PlannedPauseTimeout),
 			remedy.New("find out what holds it up (a long transaction, a lag of "+t.To+")", s.Group.Command("events", "", "--since 10m")),

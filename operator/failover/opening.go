@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/operator/gate"
 	"github.com/mysql-mfg/mfg/operator/lineage"
 	"github.com/mysql-mfg/mfg/operator/memory"
 	"github.com/mysql-mfg/mfg/operator/promotion"
@@ -18,7 +17,7 @@ func opening(s Snapshot, d Decision) Decision {
 	t := s.Status.Transition
 	target, _ := s.Site(t.To)
 	down := s.Now.Sub(memory.OrNow(d.Memory.Of(t.To).IndirectSince, s.Now))
-	stuck := late(s, gate.Later(t.GatePassedAt, s.LeaderSince))
+	stuck := opensLate(s, d.Memory)
 	switch {
 	case target.Writable():
 		d.Hold = maySoonClose(s, d.Memory, target) // I16, I29: as in steady
@@ -54,6 +53,12 @@ func opening(s Snapshot, d Decision) Decision {
 		return d.say(TopologyTransition, VerdictWait, v1alpha1.ReasonOpening, "%s stopped answering while it was being opened", t.To)
 	}
 	return due(s, d.closed(s), TopologyActiveSilent, v1alpha1.ReasonActiveSiteSilent)
+}
+
+// opensLate is true once a target takes longer to open than any step may, by the clock of this process. Both have to say so: a clock that
+// was set back in this very moment must not cost a target its role.
+func opensLate(s Snapshot, m Memory) bool {
+	return s.Led(s.Status.Transition.GatePassedAt) > s.Policy.DrainTimeout && late(s, m.DrainSince)
 }
 
 // reopening tries again to open a target.

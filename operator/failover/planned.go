@@ -74,7 +74,7 @@ func settlePlanned(s Snapshot, d Decision) Decision {
 
 // blip is true while the trouble that holds up a waiting planned failover may be over at the next poll.
 func blip(s Snapshot, d Decision, p *Planned) bool {
-	return (d.Verdict == VerdictWait || d.Verdict == VerdictReopen) && d.Status.Transition == nil && s.Now.Sub(p.StartedAt) <= s.Policy.PlannedLagTimeout
+	return (d.Verdict == VerdictWait || d.Verdict == VerdictReopen) && d.Status.Transition == nil && s.Led(p.StartedAt) <= s.Policy.PlannedLagTimeout
 }
 
 // plan handles planned failovers while the active site is healthy: one that was asked for, or one away from an
@@ -116,7 +116,7 @@ func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
 	case a.Name == p.To:
 		return d.end(p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonAlreadyActive, "nothing was changed: %s is active already", p.To).
 			advise(remedy.New("see who is active", s.Group.Command("status", "", "")))
-	case why.Reason != "" && p.Phase == v1alpha1.PlannedWaiting && promotion.Passing(why.Reason) && s.Now.Sub(p.StartedAt) <= s.Policy.PlannedLagTimeout:
+	case why.Reason != "" && p.Phase == v1alpha1.PlannedWaiting && promotion.Passing(why.Reason) && s.Led(p.StartedAt) <= s.Policy.PlannedLagTimeout:
 		// The target was fit when the move was asked for: one lost answer does not end the request.
 		d.Message = fmt.Sprintf("%s is active; the planned failover waits: %s", a.Name, why.Message)
 		return d
@@ -130,11 +130,11 @@ func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
 	}
 	target, _ := s.Site(p.To)
 	near, distance := promotion.IsClose(a, target)
-	if soon := s.Now.Sub(p.StartedAt) < handTime; near && soon && !promotion.AtHand(a, target) {
+	if soon := s.Led(p.StartedAt) < handTime; near && soon && !promotion.AtHand(a, target) {
 		near, distance = false, distance+", and may be nearer in a moment"
 	}
 	if !near {
-		if s.Now.Sub(p.StartedAt) > s.Policy.PlannedLagTimeout {
+		if s.Led(p.StartedAt) > s.Policy.PlannedLagTimeout {
 			words := fmt.Sprintf("nothing was changed: %s %s, and did not catch up within plannedLagTimeout %s", p.To, distance, s.Policy.PlannedLagTimeout)
 			if cause := promotion.LagCause(a, target); cause != "" {
 				words += "; " + cause
@@ -169,7 +169,7 @@ func (d Decision) move(s Snapshot, p Planned) Decision {
 func evacuate(s Snapshot, d Decision, a Site) Decision {
 	p := s.Status.Planned
 	began := memory.OrNow(d.Memory.LeavingSince, s.Now)
-	if p != nil && p.Over() && p.Phase != v1alpha1.PlannedSucceeded && p.Cause != v1alpha1.ReasonRequested && s.Now.Sub(p.FinishedAt) < retryAfter(s.Status.Records) {
+	if p != nil && p.Over() && p.Phase != v1alpha1.PlannedSucceeded && p.Cause != v1alpha1.ReasonRequested && s.Age(p.FinishedAt) < retryAfter(s.Status.Records) {
 		return d.stays(s, a, p.Reason, "the last attempt was given up, and the operator will try again: "+p.Message)
 	}
 	hurry := s.Now.Sub(began) >= leavingPatience

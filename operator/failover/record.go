@@ -4,6 +4,7 @@ package failover
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,12 +32,12 @@ func complete(s Snapshot, d Decision) Decision {
 	d.Persist = true
 	if p := s.Status.Planned; t.Moves() && p != nil && !p.Over() {
 		d = d.end(*p, s.Now, v1alpha1.PlannedSucceeded, v1alpha1.ReasonOpened, "%s is active, writes were kept out for %s",
-			t.To, s.Now.Sub(t.StartedAt).Round(time.Millisecond))
-		d.Status.Planned.WritePause = s.Now.Sub(t.StartedAt)
+			t.To, pausedFor(s, t).Round(time.Millisecond))
+		d.Status.Planned.WritePause = pausedFor(s, t)
 	}
 	if p := d.Status.Planned; t.Kind == v1alpha1.FailoverPlanned && t.Change() == facts.ChangeReopen && p != nil && p.WritePause == 0 {
 		reverted := *p
-		reverted.WritePause = s.Now.Sub(t.StartedAt)
+		reverted.WritePause = pausedFor(s, t)
 		d.Status.Planned = &reverted
 	}
 	return d.say(TopologyTransition, VerdictComplete, v1alpha1.ReasonOpened, "%s is active under epoch %d", t.To, s.Status.Epoch).
@@ -64,7 +65,46 @@ func withRecord(s Snapshot, t Transition) []v1alpha1.FailoverRecord {
 			kept = append(kept, all[i])
 		}
 	}
-	return kept
+	return bounded(s, kept)
+}
+
+const (
+	// recordsBytes bounds the sets of transactions of all records together, as epochsBytes bounds those of the epochs, and for the same reason.
+	recordsBytes = 256 << 10
+	// evidenceBytes bounds one line of evidence: it may name a set too.
+	evidenceBytes = 1 << 10
+)
+
+// bounded takes the sets out of the oldest records that have no room for them; what they count stays. Sets that a decision reads stay
+// whatever their size is: all that was lost, what the present active site was opened with, and what the successor of a site had that
+// may have something of its own (lineage). So status is longer than the bound rather than wrong.
+func bounded(s Snapshot, all []v1alpha1.FailoverRecord) []v1alpha1.FailoverRecord {
+	reads := make([]bool, len(all))
+	room := recordsBytes
+	for i, r := range all {
+		reads[i] = i == 0 || isNeeded(s, all[:i], r)
+		if room -= len(r.LostSet); reads[i] {
+			room -= len(r.ToExecuted)
+		}
+	}
+	for i := range all {
+		r := &all[i]
+		for j, line := range r.Evidence {
+			if len(line) > evidenceBytes {
+				r.Evidence = slices.Clone(r.Evidence) // status of before has it too
+				r.Evidence[j] = strings.ToValidUTF8(line[:evidenceBytes], "") + "..."
+			}
+		}
+		if !reads[i] {
+			if room -= len(r.ToExecuted); room < 0 {
+				r.ToExecuted = ""
+			}
+		}
+		if room -= len(r.FromExecuted); room < 0 {
+			r.FromExecuted = ""
+		}
+	}
+	return all
 }
 
 // isNeeded is true for an old record if it alone says that a site may have what was written off (I10): the site can be away for many
@@ -76,8 +116,11 @@ func isNeeded(s Snapshot, newer []v1alpha1.FailoverRecord, r v1alpha1.FailoverRe
 	return !slices.ContainsFunc(newer, func(n v1alpha1.FailoverRecord) bool { return n.From == r.From || n.To == r.From })
 }
 
+// pausedFor is how long writes were kept out. It is none if the clock of an earlier leader, by which the change began, is ahead: not known.
+func pausedFor(s Snapshot, t Transition) time.Duration { return max(0, s.Now.Sub(t.StartedAt)) }
+
 func record(s Snapshot, t Transition) v1alpha1.FailoverRecord {
-	since := func(at time.Time) int64 { return at.Sub(t.DetectedAt).Milliseconds() }
+	since := func(at time.Time) int64 { return max(0, at.Sub(t.DetectedAt).Milliseconds()) }
 	lost := t.FromExecuted.Subtract(t.ToExecuted)
 	r := v1alpha1.FailoverRecord{
 		Epoch: s.Status.Epoch, Kind: t.Kind, From: t.From, To: t.To, Reason: t.Reason,
@@ -95,7 +138,7 @@ func record(s Snapshot, t Transition) v1alpha1.FailoverRecord {
 		r.LossExact = lost.IsEmpty()
 	}
 	if t.Kind == v1alpha1.FailoverPlanned {
-		pause := s.Now.Sub(t.StartedAt).Milliseconds()
+		pause := pausedFor(s, t).Milliseconds()
 		r.WritePauseMillis = &pause
 	}
 	return r

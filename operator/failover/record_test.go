@@ -4,6 +4,8 @@ package failover
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -78,5 +80,53 @@ func TestASiteIsUnsettledHoweverLongItWasAwayI10(t *testing.T) {
 	}
 	if !marked(s, Memory{Sites: map[string]*SiteMemory{"c": {UUID: "c"}}}).Of("c").Unsettled {
 		t.Error("I10: a site that was replaced and never compared comes back as a part of the history")
+	}
+}
+
+// TestRecordsAreBoundedI10: ten records of large sets fit into status. What decisions read stays: what was lost, and what the successor had
+// of a site that was not compared. A site that comes back is told from the group's history as before.
+func TestRecordsAreBoundedI10(t *testing.T) {
+	large := strings.Repeat("x", 60<<10)
+	old := v1alpha1.FailoverRecord{Epoch: 4, Kind: v1alpha1.FailoverEmergency, From: "c", To: "a", FromServerUUID: "c", FromExecuted: large, ToExecuted: large}
+	all := []v1alpha1.FailoverRecord{}
+	for i := range recordsKept {
+		r := v1alpha1.FailoverRecord{Epoch: int64(20 - i), Kind: v1alpha1.FailoverPlanned, From: "a", To: "b", LossExact: true,
+			FromExecuted: large, ToExecuted: large, LostSet: "A:1-9", LostTransactions: 9, Evidence: []string{"short", large}}
+		all = append(all, r)
+	}
+	s := factstest.World(Durable{Epoch: 21, ActiveSite: "b"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4), factstest.Seen("c", "A:1-9", 4))
+	s.Status.Records = append(slices.Clone(all), old)
+	got := withRecord(s, Transition{Kind: v1alpha1.FailoverPlanned, From: "b", To: "a", ToExecuted: factstest.Set("A:1-9"), FromExecuted: factstest.Set("A:1-9")})
+	if len(got) != recordsKept+1 || got[0].ToExecuted == "" || got[0].FromExecuted == "" || got[1].ToExecuted != large {
+		t.Fatalf("I10: %d are kept; the newest says %.40q", len(got), got[0].ToExecuted)
+	}
+	bytes := 0
+	for i, r := range got {
+		bytes += len(r.FromExecuted) + len(r.ToExecuted) + len(r.LostSet)
+		for _, line := range r.Evidence {
+			bytes += len(line)
+		}
+		if i > 0 && i < recordsKept && (r.LostSet != "A:1-9" || r.LostTransactions != 9 || r.Evidence[0] != "short") {
+			t.Errorf("I10: the record of epoch %d lost what it counts: %d of %q, %q", r.Epoch, r.LostTransactions, r.LostSet, r.Evidence[0])
+		}
+	}
+	if last := got[recordsKept]; last.Epoch != 4 || last.ToExecuted != large || last.FromExecuted != "" {
+		t.Errorf("I10: what the successor of c had is gone: epoch %d, %d bytes", last.Epoch, len(last.ToExecuted))
+	}
+	if bytes > recordsBytes+2*recordsKept*evidenceBytes {
+		t.Errorf("the records have %d bytes", bytes)
+	}
+	if all[0].Evidence[1] != large || s.Status.Records[9].ToExecuted != large {
+		t.Error("what was read is changed, before it is durable")
+	}
+	small := s
+	small.Status.Records = nil
+	for range recordsKept {
+		small.Status.Records = withRecord(small, Transition{Kind: v1alpha1.FailoverPlanned, From: "b", To: "a", ToExecuted: factstest.Set("A:1-9"), FromExecuted: factstest.Set("A:1-9")})
+	}
+	for _, r := range small.Status.Records {
+		if r.FromExecuted == "" || r.ToExecuted == "" {
+			t.Errorf("a record that has room lost its sets: %+v", r)
+		}
 	}
 }

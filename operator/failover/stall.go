@@ -17,9 +17,6 @@ import (
 // An active site can be open, with a sidecar and a MySQL that answer, while its data volume takes no writes: every commit hangs, or
 // fails. It looks healthy to every other rule. After stallTimeout a site whose own volume takes writes replaces it (decision 0020).
 
-// volumeValid is how old a candidate's last volume probe may be.
-const volumeValid = 30 * time.Second
-
 // StalledFor is how long the volume has taken no writes: the shorter of what the polls saw and what the probe says, which looks more often.
 func StalledFor(s Snapshot, m Memory, a Site) time.Duration {
 	if !a.Stalls() {
@@ -28,15 +25,12 @@ func StalledFor(s Snapshot, m Memory, a Site) time.Duration {
 	return min(s.Now.Sub(memory.OrNow(m.Of(a.Name).StalledSince, s.Now)), time.Duration(a.Sidecar.Report.WriteProbe.ForMillis)*time.Millisecond)
 }
 
-// takesNoWrites says why a candidate is no better than a site whose volume is stalled, or "". It takes nothing for granted: replicas may
-// be on the same storage.
-func takesNoWrites(site Site) string {
+// mayTakeNoWrites says that it is not known whether a candidate is any better than a site whose volume is stalled, or "". It takes nothing
+// for granted: replicas may be on the same storage. That a candidate is no better makes it unfit (promotion.IsVolumeFailing).
+func mayTakeNoWrites(site Site) string {
 	p := site.Sidecar.Report.VolumeProbe
-	switch {
-	case p == nil || time.Duration(p.AgeMillis)*time.Millisecond > volumeValid || p.Outcome == wire.WriteUnknown:
-		return "it is not known whether its own volume takes writes"
-	case p.Outcome != wire.WriteDone:
-		return "its own volume takes no writes (" + p.Reason + ")"
+	if p == nil || time.Duration(p.AgeMillis)*time.Millisecond > promotion.VolumeValid || p.Outcome != wire.WriteDone {
+		return "it is not known whether its own volume takes writes" // the stall goes on; a move to another stall would cost data too
 	}
 	return ""
 }
@@ -55,7 +49,7 @@ func stalled(s Snapshot, d Decision, a Site) Decision {
 		if c.Site.Name == a.Name {
 			continue
 		}
-		if why := cmp.Or(c.Unfit.Why, takesNoWrites(c.Site)); why != "" {
+		if why := cmp.Or(c.Unfit.Why, mayTakeNoWrites(c.Site)); why != "" {
 			each = append(each, c.Site.Name+": "+why)
 		} else if best.Site.Name == "" {
 			best = c
@@ -88,5 +82,5 @@ func stalled(s Snapshot, d Decision, a Site) Decision {
 // triedPlanned is true if the last planned failover was to end the same trouble, and was reverted less than leavingRetryMost ago.
 func triedPlanned(s Snapshot) bool {
 	p := s.Status.Planned
-	return p != nil && p.Cause == v1alpha1.ReasonVolumeFails && p.Phase == v1alpha1.PlannedReverted && s.Now.Sub(p.FinishedAt) < leavingRetryMost
+	return p != nil && p.Cause == v1alpha1.ReasonVolumeFails && p.Phase == v1alpha1.PlannedReverted && s.Age(p.FinishedAt) < leavingRetryMost
 }

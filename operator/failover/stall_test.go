@@ -49,7 +49,7 @@ func TestAStalledVolumeMovesTheRole(t *testing.T) {
 		"nobody knows of b":           {wire.WriteDiskStalled, func(s *Snapshot) { s.Sites[1].Sidecar.Report.VolumeProbe = nil }, time.Minute, v1alpha1.FailoverEmergency, "c", ""},
 		"b was not tried lately":      {wire.WriteDiskStalled, func(s *Snapshot) { volumeOf(s, 1).AgeMillis = 31_000 }, time.Minute, v1alpha1.FailoverEmergency, "c", ""},
 		"the try of b says nothing":   {wire.WriteDiskStalled, func(s *Snapshot) { volumeOf(s, 1).Outcome = wire.WriteUnknown }, time.Minute, v1alpha1.FailoverEmergency, "c", ""},
-		"all lie on the same storage": {wire.WriteDiskStalled, func(s *Snapshot) { volumeOf(s, 1).Outcome, volumeOf(s, 2).Outcome = wire.WriteFails, wire.WriteFails }, time.Hour, "", "", "its own volume takes no writes"},
+		"all lie on the same storage": {wire.WriteDiskStalled, func(s *Snapshot) { volumeOf(s, 1).Outcome, volumeOf(s, 2).Outcome = wire.WriteFails, wire.WriteFails }, time.Hour, "", "", "cannot write to its data volume"},
 		"b is unfit":                  {wire.WriteDiskStalled, func(s *Snapshot) { s.Sites[1].Role = v1alpha1.DROnly }, time.Minute, v1alpha1.FailoverEmergency, "c", ""},
 		"mode Manual":                 {wire.WriteDiskStalled, func(s *Snapshot) { s.Policy.Mode = v1alpha1.FailoverManual }, time.Hour, "", "", "spec.failover.mode is Manual"},
 		"in the cooldown":             {wire.WriteDiskStalled, func(s *Snapshot) { s.Status.CooldownUntil = s.Now.Add(2 * time.Hour) }, time.Hour, "", "", "cooldown"},
@@ -77,7 +77,7 @@ func TestAStalledVolumeMovesTheRole(t *testing.T) {
 		}, time.Hour, "", "", "paused"},
 		"who has most is not named first": {wire.WriteDiskStalled, func(s *Snapshot) {
 			s.Sites[0].MySQL.Executed, s.Sites[2].MySQL.Executed, volumeOf(s, 1).Outcome, volumeOf(s, 2).Outcome = factstest.Set("A:1-10"), factstest.Set("A:1-10"), wire.WriteFails, wire.WriteFails
-		}, time.Hour, "", "", "no site is fit (b: its own volume takes no writes (), c: its own volume takes no writes ())"},
+		}, time.Hour, "", "", "no site is fit (b: cannot write to its data volume (), so it could accept no commits, c: cannot write to its data volume (), so it could accept no commits)"},
 		"it fails, and was not fenced": {wire.WriteDiskFailed, func(s *Snapshot) {
 			s.Status.Planned = &Planned{From: "a", To: "b", Cause: v1alpha1.ReasonVolumeFails, Phase: v1alpha1.PlannedReverted, FinishedAt: s.Now, Answered: true}
 		}, time.Minute, v1alpha1.FailoverEmergency, "b", ""},

@@ -34,7 +34,8 @@ import (
 //	                                        vouched=NAME@AGE, lease=D (what its pod was started with),
 //	                                        mysqld-tries, silent-for=D (since when its sidecar saw MySQL answer nobody),
 //	                                        applier=ERROR (it has stopped with that; "" ends it),
-//	                                        keyring=escrowed, behind, unreadable or sealed
+//	                                        keyring=escrowed, behind, unreadable or sealed,
+//	                                        volume=DiskFull, ... (its last try to write to its volume), or Done
 //	answered NAME AGE / permitted NAME AGE  when this operator last answered or permitted a site
 //	sql-fenced NAME                         the operator read the fence back just now
 //	remove NAME                             the site leaves the spec
@@ -235,6 +236,10 @@ func (st *story) see(t *testing.T, site *Site, word string) {
 		site.Leaving = strings.ReplaceAll(value, "_", " ")
 	case "cache":
 		site.CacheBehind = strings.ReplaceAll(value, "_", " ")
+	case "volume": // what the sidecar of a closed site found when it wrote to its data volume; DiskFull, or Done
+		if r.VolumeProbe = (&wire.VolumeProbe{Outcome: wire.WriteFails, Reason: value}); value == "Done" {
+			r.VolumeProbe = &wire.VolumeProbe{Outcome: wire.WriteDone}
+		}
 	case "at":
 		r.GTIDExecuted = factstest.Set(value).String()
 	case "uuid":

@@ -98,8 +98,11 @@ func epochs(st *v1alpha1.MysqlFailoverGroupStatus) []wire.CutoffEpoch {
 			GTIDExecuted: e.GTIDExecuted})
 	}
 	for _, r := range st.Failovers {
-		if !known[r.Epoch] {
-			known[r.Epoch] = true
+		if known[r.Epoch] {
+			continue
+		}
+		known[r.Epoch] = true
+		if r.ToExecuted != "" { // a record that had no room for its set does not say that its epoch began with nothing
 			out = append(out, wire.CutoffEpoch{Epoch: r.Epoch, Site: r.To, PromotedAt: r.OpenedAt.UTC(), Kind: string(r.Kind), GTIDExecuted: r.ToExecuted})
 		}
 	}

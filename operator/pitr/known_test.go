@@ -77,13 +77,13 @@ func TestNothingIsRetainedWithoutAPlaceI27(t *testing.T) {
 // I28: an epoch is told once, by what is known best of it.
 func TestAnEpochIsToldOnceI28(t *testing.T) {
 	when := metav1.NewMicroTime(now)
-	twice := []v1alpha1.FailoverRecord{{Epoch: 2, To: "b", OpenedAt: when}, {Epoch: 2, To: "c", OpenedAt: when}}
+	twice := []v1alpha1.FailoverRecord{{Epoch: 2, To: "b", ToExecuted: a + ":1", OpenedAt: when}, {Epoch: 2, To: "c", OpenedAt: when}}
 	for name, tc := range map[string]struct {
 		status v1alpha1.MysqlFailoverGroupStatus
 		want   string
 	}{
 		"two records of one":     {v1alpha1.MysqlFailoverGroupStatus{Epoch: 2, Failovers: twice}, "b"},
-		"a record of the first":  {v1alpha1.MysqlFailoverGroupStatus{Epoch: 1, ActiveSite: "a", ActiveSiteSince: at(0), Failovers: []v1alpha1.FailoverRecord{{Epoch: 1, To: "b", OpenedAt: when}}}, "b"},
+		"a record of the first":  {v1alpha1.MysqlFailoverGroupStatus{Epoch: 1, ActiveSite: "a", ActiveSiteSince: at(0), Failovers: []v1alpha1.FailoverRecord{{Epoch: 1, To: "b", ToExecuted: a + ":1", OpenedAt: when}}}, "b"},
 		"the first, noted":       {v1alpha1.MysqlFailoverGroupStatus{Epoch: 1, ActiveSite: "a", ActiveSiteSince: at(0), Epochs: []v1alpha1.EpochRecord{{Epoch: 1, Site: "b"}}}, "b"},
 		"the first, never open":  {v1alpha1.MysqlFailoverGroupStatus{Epoch: 1, ActiveSite: "a"}, ""},
 		"the first, of a status": {v1alpha1.MysqlFailoverGroupStatus{Epoch: 1, ActiveSite: "a", ActiveSiteSince: at(0)}, "a"},

@@ -89,6 +89,7 @@ func TestTheEpochsThatAreToldI28(t *testing.T) {
 		"first, not yet open":     {v1alpha1.MysqlFailoverGroupStatus{Epoch: 1, ActiveSite: "a", Transition: &v1alpha1.Transition{}, ActiveSiteSince: at(0)}, ""},
 		"later, nothing is known": {v1alpha1.MysqlFailoverGroupStatus{Epoch: 4, ActiveSite: "a", ActiveSiteSince: at(0)}, ""},
 		"records of earlier":      {v1alpha1.MysqlFailoverGroupStatus{Epoch: 3, Failovers: records}, "3c:" + a + ":1-3 2b:" + a + ":1-2"},
+		"one without its set":     {v1alpha1.MysqlFailoverGroupStatus{Epoch: 3, Failovers: []v1alpha1.FailoverRecord{records[0], {Epoch: 2, To: "b", OpenedAt: when}}}, "3c:" + a + ":1-3"},
 		"both":                    {v1alpha1.MysqlFailoverGroupStatus{Epoch: 4, Failovers: records, Epochs: []v1alpha1.EpochRecord{{Epoch: 4, Site: "a", PromotedAt: when, GTIDExecuted: a + ":1-4"}, {Epoch: 3, Site: "c", GTIDExecuted: a + ":1-3", ServerUUID: "x"}}}, "4a:" + a + ":1-4 3c:" + a + ":1-3x 2b:" + a + ":1-2"},
 		"the present moves":       {v1alpha1.MysqlFailoverGroupStatus{Epoch: 5, Transition: &v1alpha1.Transition{}, Epochs: []v1alpha1.EpochRecord{{Epoch: 4, Site: "a", PromotedAt: when}}}, "4a:"},
 	} {

@@ -47,6 +47,8 @@ func nobodyFit(s facts.Snapshot, m facts.Memory) facts.Reason {
 			return v1alpha1.ReasonKeptFenced
 		case c.Unfit.By == GuardWithoutRows:
 			return v1alpha1.ReasonRowsMissing
+		case c.Unfit.By == GuardVolumeFailing:
+			return v1alpha1.ReasonVolumeTakesNoWrites
 		}
 	}
 	return v1alpha1.ReasonNoFitCandidate
@@ -60,7 +62,7 @@ func LostFor(s facts.Snapshot, m facts.Memory, target facts.Site) facts.Reason {
 	switch why := nobodyFit(s, m); {
 	case IsKeptFenced(s, m, target) != "", why == v1alpha1.ReasonKeptFenced:
 		return v1alpha1.ReasonKeptFenced
-	case why == v1alpha1.ReasonRowsMissing:
+	case why == v1alpha1.ReasonRowsMissing, why == v1alpha1.ReasonVolumeTakesNoWrites:
 		return why
 	}
 	return v1alpha1.ReasonTargetLost

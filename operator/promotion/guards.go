@@ -32,6 +32,7 @@ const (
 	GuardKeptFenced     Guard = "KeptFenced"
 	GuardWithoutRows    Guard = "WithoutRows"
 	GuardFiltered       Guard = "Filtered"
+	GuardVolumeFailing  Guard = "VolumeFailing"
 	GuardEscrowMissing  Guard = "EscrowMissing"
 	GuardUnescrowed     Guard = "Unescrowed"
 )
@@ -63,6 +64,7 @@ var guards = []guard{
 	{name: GuardKeptFenced, ask: IsKeptFenced, order: IsKeptFenced, remedy: remedy.FenceOff},
 	{name: GuardWithoutRows, ask: IsWithoutRows},
 	{name: GuardFiltered, ask: IsFiltered, remedy: remedy.CloneAgain},
+	{name: GuardVolumeFailing, ask: IsVolumeFailing, remedy: mendVolume},
 	{name: GuardEscrowMissing, ask: isEscrowMissing, remedy: remedy.RecoverAndMove},
 	{name: GuardUnescrowed, ask: IsUnescrowed, order: IsUnescrowed},
 }

@@ -67,6 +67,9 @@ func WayOut(s facts.Snapshot, m facts.Memory, best Candidate, found bool) string
 // WithoutCandidate is what a person can do while no site is fit; an order does not open the excluded one either.
 func WithoutCandidate(s facts.Snapshot, m facts.Memory, exclude string) string {
 	out := bringBack
+	if site, can := writeless(s, m); can {
+		out = mendVolume(s.Group, site)[0].Text + ", or " + bringBack
+	}
 	if enlist := enlistable(s, m); enlist != "" {
 		out += ", or " + enlist
 	}

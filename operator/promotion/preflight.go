@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/facts"
 	"github.com/mysql-mfg/mfg/operator/remedy"
 )
@@ -40,6 +41,7 @@ var preflights = []struct {
 	{RuleCandidate, toUnfit, func(v move) []facts.Remedy { return UnfitOf(v.s, v.m, v.target).Cure(v.s.Group, v.to) }},
 	{"TargetStays", toLeaving, move.theTarget},
 	{"SourceAnswers", fromSilent, move.everyRule},
+	{"SourceSetFits", fromTooLong, func(v move) []facts.Remedy { return remedy.LongSet(v.s.Group, v.from.Name) }},
 	{"TargetReplicates", toDetached, move.theTarget},
 	{"OneWriter", besideWriter, move.everyRule},
 	{"NoWorkUnderWay", besideWork, func(v move) []facts.Remedy { return remedy.WaitForWork(v.s.Group, v.to) }},
@@ -97,6 +99,9 @@ func toUnfit(v move) (facts.Reason, string) {
 	if refused.By == GuardBusy { // nothing is wrong with it, and there is nothing to do but wait
 		return v1alpha1.ReasonCloneInProgress, fmt.Sprintf("%s %s; ask again when it is done", v.to, refused.Why)
 	}
+	if refused.By == GuardVolumeFailing {
+		return v1alpha1.ReasonVolumeTakesNoWrites, fmt.Sprintf("%s: %s", v.to, refused.Why)
+	}
 	return v1alpha1.ReasonNotFit, fmt.Sprintf("%s: %s", v.to, refused.Why)
 }
 
@@ -112,6 +117,16 @@ func fromSilent(v move) (facts.Reason, string) {
 		return "", ""
 	}
 	return v1alpha1.ReasonNotHealthy, "the active site " + v.from.Name + " does not answer in full, so it could not be fenced in time"
+}
+
+// fromTooLong asks whether the source can say what it holds once it is fenced. If it cannot, nothing proves that the target has all of it
+// (I13): the move would keep writes out for plannedPauseTimeout and be reverted, each time.
+func fromTooLong(v move) (facts.Reason, string) {
+	if v.from.Sidecar.Report.GTIDExecuted != wire.GTIDTooLong {
+		return "", ""
+	}
+	return v1alpha1.ReasonSetTooLong, fmt.Sprintf("the gtid_executed of %s is too long for the report of its sidecar (%d KiB), so %s could not prove that it has all of it",
+		v.from.Name, wire.MaxReportBytes>>10, v.to)
 }
 
 func toDetached(v move) (facts.Reason, string) {
@@ -195,7 +210,13 @@ func AtHand(a, target facts.Site) bool {
 
 // Passing is true for a refusal whose cause may be over at the next poll.
 func Passing(why facts.Reason) bool {
-	return why == v1alpha1.ReasonNotFit || why == v1alpha1.ReasonNotHealthy || why == v1alpha1.ReasonNotReplicating || why == v1alpha1.ReasonCloneInProgress || why == v1alpha1.ReasonForeignWriter || why == v1alpha1.ReasonLargeChange
+	switch why {
+	case v1alpha1.ReasonNotFit, v1alpha1.ReasonNotHealthy, v1alpha1.ReasonNotReplicating, v1alpha1.ReasonCloneInProgress, v1alpha1.ReasonForeignWriter,
+		v1alpha1.ReasonVolumeTakesNoWrites, v1alpha1.ReasonLargeChange:
+		return true
+	default:
+		return false // it stands until a person does something, so nothing waits for its end
+	}
 }
 
 func pausedMessage(s facts.Snapshot) string {

@@ -46,6 +46,9 @@ func (t Takeover) remediesWithoutCandidate() []facts.Remedy {
 	if site, can := restorable(t.s, t.m); can {
 		all = []facts.Remedy{remedy.RestoreEscrow(t.s.Group, site), remedy.Advice("or " + bringBack)}
 	}
+	if site, can := writeless(t.s, t.m); can {
+		all = append(mendVolume(t.s.Group, site), remedy.Advice("or "+bringBack))
+	}
 	if to, can := orderable(t.s, t.m, ""); can && !t.serves() {
 		all = append(all, remedy.New("or accept what may be lost", remedy.ForceTo(t.s.Group, to)))
 	}

@@ -95,6 +95,15 @@ func EndOrAwaitChange(g facts.Group, site string) []facts.Remedy {
 	}
 }
 
+// LongSet is for an active site whose set of transactions is longer than a sidecar can report: gaps and many servers or tags make it long.
+func LongSet(g facts.Group, site string) []facts.Remedy {
+	return []facts.Remedy{
+		New("see which gaps, servers and tags make it long", g.Command("mysql", site, "-e 'SELECT @@GLOBAL.gtid_executed'")),
+		Advice("close the gaps: commit an empty transaction for each GTID that is missing (SET gtid_next; BEGIN; COMMIT) on %s; if too many servers or tags are in it, "+
+			"restore a logical backup into a new group", site),
+	}
+}
+
 // NotEscrowed is what to do about a keyring that is not in escrow: its sidecar hands it over.
 var NotEscrowed = Advice("wait: its sidecar hands the keyring over; status.sites[].keyring says why if it does not")
 

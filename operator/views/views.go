@@ -63,6 +63,9 @@ func remarked(s facts.Snapshot, d Decided, v View, site, active facts.Site) View
 		v.Reason = v1alpha1.ReasonReplicationFiltered
 		v.Message = fmt.Sprintf("%s; it takes over by order only. Copy it again, which also ends the filter: %s", why, remedy.CloneAgain(s.Group, site.Name)[0].Command)
 	}
+	if why := promotion.IsVolumeFailing(s, d.Memory, site); why != "" && v.State == v1alpha1.SiteReplica {
+		v.Reason, v.Message = v1alpha1.ReasonVolumeTakesNoWrites, why+"; it does not take over until it can"
+	}
 	if reason, message := earlierPod(site); reason != "" && v.Healthy {
 		v.Reason, v.Message = reason, message
 	}
@@ -125,7 +128,7 @@ func (d Decided) MovedAway(s facts.Snapshot, name string) bool {
 	site, _ := s.Site(name)
 	p := d.Status.Planned
 	since := d.Memory.Of(name).LeavingSince
-	if p == nil || since.IsZero() || since.After(p.FinishedAt) && s.Now.Sub(p.FinishedAt) > movedAwayMost {
+	if p == nil || since.IsZero() || since.After(p.FinishedAt) && s.Age(p.FinishedAt) > movedAwayMost {
 		return false // it is about to go again, and has given nothing away for that
 	}
 	return site.Leaving != "" && p.From == name && p.Cause == v1alpha1.ReasonSiteLeaving && p.Phase == v1alpha1.PlannedSucceeded

@@ -36,9 +36,9 @@ type FailoverRecordApplyConfiguration struct {
 	Evidence []string `json:"evidence,omitempty"`
 	// fromServerUUID is the server UUID of the old active site: its own transactions carry it.
 	FromServerUUID *string `json:"fromServerUUID,omitempty"`
-	// fromExecuted is the last known executed GTID set of the old active site.
+	// fromExecuted is the last known executed GTID set of the old active site; empty in older records for whose sets status had no room.
 	FromExecuted *string `json:"fromExecuted,omitempty"`
-	// toExecuted is the GTID set of the new active site at its promotion.
+	// toExecuted is the GTID set of the new active site at its promotion; empty in older records for whose sets status had no room.
 	ToExecuted *string `json:"toExecuted,omitempty"`
 	// lostTransactions is how many transactions of the old active site are missing on the new one: a lower bound
 	// until lossExact.
