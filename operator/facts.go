@@ -79,7 +79,7 @@ func siteFacts(s monitor.SiteFacts, active string) scope.SiteFacts {
 		Reachable: s.Reachable(), MysqlUp: s.MySQL.Direct, Writable: s.Writable(), Cloning: s.MySQL.Cloning,
 		Executed: s.MySQL.Executed, Retrieved: s.MySQL.Retrieved, Purged: s.MySQL.Purged, IOErrno: s.MySQL.IOErrno,
 		Following: s.MySQL.ReplicaOf == active && s.MySQL.IORunning && s.MySQL.SQLRunning && !s.MySQL.Delayed,
-		Filtered:  s.MySQL.Filtered || s.View.Reason == v1alpha1.ReasonReplicationFiltered,
+		Filtered:  s.MySQL.Filtered || s.View.Filtered != "" && s.View.Filtered == s.MySQL.ServerUUID,
 		VolumeID:  s.Sidecar.Report.VolumeID, Keyring: keyringOf(s), ReportedAt: reportedAt(s), Certificate: certificateOf(s), Engines: enginesOf(s),
 		Diverged: s.View.State == v1alpha1.SiteDiverged, Errant: s.View.Errant,
 		PasswordSerial: serialOf(s), ReceiverSerial: s.ReceiverSerial, ReceiverVerifies: s.Verified,

@@ -5,7 +5,6 @@ package main
 import (
 	"testing"
 
-	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/monitor"
 )
 
@@ -32,9 +31,12 @@ func TestAReplicaThatSkipsTransactionsIsAFactOfItsSite(t *testing.T) {
 	if !siteFacts(s, "a").Filtered {
 		t.Error("a filter that is set is not seen")
 	}
-	s.MySQL.Filtered, s.View.Reason = false, v1alpha1.ReasonReplicationFiltered
+	s.MySQL.Filtered, s.MySQL.ServerUUID, s.View.Filtered = false, "u", "u"
 	if !siteFacts(s, "a").Filtered {
 		t.Error("a filter that was taken away is forgotten")
+	}
+	if s.View.Filtered = "before the clone"; siteFacts(s, "a").Filtered {
+		t.Error("a site that was copied again is still said to lack rows")
 	}
 	s.MySQL.ReplicaOf, s.MySQL.IORunning, s.MySQL.SQLRunning, s.MySQL.Delayed = "a", true, true, true
 	if siteFacts(s, "a").Following {

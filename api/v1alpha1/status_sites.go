@@ -70,6 +70,11 @@ type SiteStatus struct {
 	//
 	// +optional
 	Errant string `json:"errant,omitempty"`
+	// filtered is the server_uuid of the MySQL of this site, if that was seen with a replication filter: it may lack rows that its set says it
+	// has, until the site is copied again.
+	//
+	// +optional
+	Filtered string `json:"filtered,omitempty"`
 	// outlivedLease is true if the site was seen to accept writes after its lease must have ended, and its sidecar was not heard to have
 	// one since. Nobody fences it then, so it is replaced only on proof that it accepts no writes, and not after a time.
 	//

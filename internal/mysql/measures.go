@@ -23,7 +23,7 @@ const (
 const measuresQuery = `SELECT VARIABLE_NAME, VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME IN (?)
  UNION ALL SELECT EVENT_NAME, COUNT_STAR FROM performance_schema.events_statements_summary_global_by_event_name WHERE EVENT_NAME IN (?)
  UNION ALL SELECT '` + MeasureMaxConnections + `', @@GLOBAL.max_connections
- UNION ALL SELECT '` + MeasureOpenChange + `', COALESCE(MAX(trx_rows_modified), 0) FROM information_schema.INNODB_TRX
+ UNION ALL SELECT '` + MeasureOpenChange + `', COALESCE(MAX(trx_rows_modified), 0) FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id <> 0
  UNION ALL SELECT '` + MeasureBinlogWritten + `', SUM_NUMBER_OF_BYTES_WRITE FROM performance_schema.file_summary_by_event_name
    WHERE EVENT_NAME = 'wait/io/file/sql/binlog'`
 

@@ -51,7 +51,7 @@ func (db *DB) StopReceiver(ctx context.Context) error {
 			return fmt.Errorf("read channel: %w", err)
 		}
 		if have.delay > 0 && have.receiver != "OFF" {
-			if err := execAll(ctx, conn, endDelay...); err != nil {
+			if err := endDelay(ctx, conn); err != nil {
 				return err
 			}
 		}
@@ -63,10 +63,19 @@ func (db *DB) StopReceiver(ctx context.Context) error {
 	return nil
 }
 
-// endDelay takes SOURCE_DELAY away: a replica that is an hour behind on purpose could not take over. The receiver runs meanwhile: with both
-// threads stopped, CHANGE REPLICATION SOURCE removes the relay logs, which may be the only copy of a transaction.
-var endDelay = []string{
-	"START REPLICA IO_THREAD", "STOP REPLICA SQL_THREAD", "CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 0", "START REPLICA SQL_THREAD",
+// endDelay takes SOURCE_DELAY away: a replica that is an hour behind on purpose could not take over. The receiver must run meanwhile: with
+// both threads stopped, CHANGE REPLICATION SOURCE removes the relay logs, which may be the only copy of a transaction (I8).
+func endDelay(ctx context.Context, conn *sql.Conn) error {
+	if err := execAll(ctx, conn, "START REPLICA IO_THREAD", "STOP REPLICA SQL_THREAD"); err != nil {
+		return err
+	}
+	have, err := readChannel(ctx, conn)
+	if err == nil && have.receiver != "OFF" {
+		err = execAll(ctx, conn, "CHANGE REPLICATION SOURCE TO SOURCE_DELAY = 0")
+	} else if err == nil {
+		err = fmt.Errorf("%w: the receiver has stopped, so the delay stays: to change it now would remove the relay logs", ErrRefused)
+	}
+	return errors.Join(err, execAll(ctx, conn, "START REPLICA SQL_THREAD"))
 }
 
 // StartApplier starts the applier threads if they do not run.
@@ -211,7 +220,7 @@ func (db *DB) follow(ctx context.Context, conn *sql.Conn, src Source) error {
 	}
 	if have.config == channelOf(src) && !have.refused() {
 		if have.delay > 0 {
-			return execAll(ctx, conn, endDelay...)
+			return endDelay(ctx, conn)
 		}
 		if have.receiver != "OFF" && have.applier == "ON" {
 			return nil

@@ -299,7 +299,7 @@ func TestHelpEndsWithTheExitCodes(t *testing.T) {
 	var all func(c *cobra.Command)
 	checked := 0
 	all = func(c *cobra.Command) {
-		args := append(strings.Fields(c.CommandPath())[2:], "--help") // without kubectl mfg
+		args := slices.Concat(strings.Fields(c.CommandPath())[2:], []string{"--help"}) // without kubectl mfg
 		out := run(t, &fakeAPI{}, runOptions{}, args...).out
 		codes, flags, usage := strings.Index(out, cli.ExitCodes), strings.LastIndex(out, "Flags:"), strings.Index(out, "Usage:")
 		if strings.Count(out, "Exit codes:") != 1 || !strings.HasSuffix(out, "\n\n"+cli.ExitCodes+"\n") || flags < 0 || usage < 0 || codes < flags || flags < usage {

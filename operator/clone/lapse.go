@@ -49,7 +49,7 @@ func (p *provisioner) otherCopy(t task, g scope.GroupFacts) bool {
 		f := g.Sites[other.Name]
 		_, busy := p.work.Busy(t.key.Group.Namespace, t.key.Group.Name, other.Name)
 		if other.Name != t.key.Site && other.Name != g.ActiveSite && other.Provisioned &&
-			f.MysqlUp && f.Following && !f.Diverged && !f.Cloning && !busy {
+			f.MysqlUp && f.Following && !f.Diverged && !f.Filtered && !f.Cloning && !busy {
 			return true
 		}
 	}

@@ -155,6 +155,7 @@ func TestOtherCopyI14(t *testing.T) {
 		"it is down":               {map[string]scope.SiteFacts{"c": with(func(f *scope.SiteFacts) { f.MysqlUp = false })}, "abc", false, false},
 		"it does not follow":       {map[string]scope.SiteFacts{"c": with(func(f *scope.SiteFacts) { f.Following = false })}, "abc", false, false},
 		"it has diverged":          {map[string]scope.SiteFacts{"c": with(func(f *scope.SiteFacts) { f.Diverged = true })}, "abc", false, false},
+		"it may lack rows":         {map[string]scope.SiteFacts{"c": with(func(f *scope.SiteFacts) { f.Filtered = true })}, "abc", false, false},
 		"it is being cloned":       {map[string]scope.SiteFacts{"c": with(func(f *scope.SiteFacts) { f.Cloning = true })}, "abc", false, false},
 		"something is done to it":  {map[string]scope.SiteFacts{"c": whole}, "abc", true, false},
 		"nothing is known of them": {nil, "abc", false, false},

@@ -77,7 +77,7 @@ func (x explained) rules() []wire.ExplainedRule {
 
 // firstRemedies are what a person can do while there is no active site, or status does not know it.
 func (x explained) firstRemedies() []facts.Remedy {
-	switch x.d.Reason {
+	switch x.d.Reason { //nolint:exhaustive // the others are told below
 	case v1alpha1.ReasonFirstSite, v1alpha1.ReasonStatusBehind:
 		return []facts.Remedy{remedy.Advice("none needed: the operator continues")}
 	case v1alpha1.ReasonRestoring:

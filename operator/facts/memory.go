@@ -49,7 +49,7 @@ type SiteMemory struct {
 	// UUID is the last known server UUID.
 	UUID string
 	// Filtered is the UUID of the server that was seen with a replication filter, which may have skipped transactions. A clone gives the
-	// site another UUID. It is lost with the operator's process.
+	// site another UUID. Status keeps it (I9).
 	Filtered string
 	// OtherVolume is true if the site was last seen on another volume than the one that holds its data.
 	OtherVolume bool

@@ -48,6 +48,12 @@ func TestTheRoleStaysAmidALargeChange(t *testing.T) {
 			if !tc.moves && !strings.Contains(d.Message, "500000 rows") {
 				t.Errorf("%s, leaving %t: it is not said: %s", name, leaves, d.Message)
 			}
+			if s.Now = s.Now.Add(time.Hour); !tc.moves && leaves {
+				m := Memory{LeavingSince: s.Now.Add(-time.Hour)}
+				if d := Decide(s, m); d.Stays == nil || d.Stays.Reason != v1alpha1.ReasonLargeChange || strings.Contains(d.Stays.Message, "500000") {
+					t.Errorf("%s: the condition says %+v", name, d.Stays)
+				}
+			}
 		}
 	}
 	s := world(new(int64(500_000)))
@@ -67,5 +73,24 @@ func TestTheRoleStaysAmidALargeChange(t *testing.T) {
 	s.Sites[0].Sidecar.Report.OpenChange = new(int64(0))
 	if d := Decide(s, Memory{}); d.Status.Transition == nil {
 		t.Errorf("it was committed, and the role stays: %s", d.Message)
+	}
+}
+
+// TestALargeChangeMakesNoEmergency: the role leaves a volume whose writes fail by plan, which loses nothing, whatever is open there.
+func TestALargeChangeMakesNoEmergency(t *testing.T) {
+	s := factstest.StalledGroup(string(ReasonDiskFailed))
+	for i := range s.Sites {
+		s.Sites[i].MySQL.Executed, s.Sites[i].MySQL.LagSeconds = s.Sites[0].MySQL.Executed, new(0.0)
+	}
+	plain, m := s, Memory{}
+	m.At("a").StalledSince = s.Now.Add(-time.Hour)
+	want := Decide(plain, m)
+	s.Sites[0].Sidecar.Report.OpenChange = new(int64(10_000_000))
+	got := Decide(s, m)
+	if want.Status.Transition == nil || want.Status.Transition.Kind != v1alpha1.FailoverPlanned {
+		t.Fatalf("without an open change the move is not planned: %s %s", want.Verdict, want.Message)
+	}
+	if got.Status.Transition == nil || got.Status.Transition.Kind != v1alpha1.FailoverPlanned {
+		t.Errorf("%s %s: %+v", got.Verdict, got.Message, got.Status.Transition)
 	}
 }

@@ -184,8 +184,12 @@ func evacuate(s Snapshot, d Decision, a Site) Decision {
 		case c.Site.Name == a.Name:
 			continue
 		case why.Reason != "":
-			each, lasting = append(each, why.Message), append(lasting, why.Message)
-			if why.Reason == v1alpha1.ReasonModeObserve || why.Reason == v1alpha1.ReasonPaused {
+			if why.Reason == v1alpha1.ReasonLargeChange {
+				each, lasting = append(each, why.Message), append(lasting, "a large transaction on "+a.Name+" is not committed") // without its size, which changes
+			} else {
+				each, lasting = append(each, why.Message), append(lasting, why.Message)
+			}
+			if slices.Contains([]Reason{v1alpha1.ReasonModeObserve, v1alpha1.ReasonPaused, v1alpha1.ReasonLargeChange}, why.Reason) {
 				reason = why.Reason
 			}
 		case !near:

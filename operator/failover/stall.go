@@ -66,7 +66,9 @@ func stalled(s Snapshot, d Decision, a Site) Decision {
 		return d
 	}
 	why := Reason(a.Sidecar.Report.WriteProbe.Reason)
-	if refused := promotion.Preflight(s, d.Memory, a, best.Site.Name); why == ReasonDiskFailed && refused.Reason == "" && !triedPlanned(s) {
+	refused := promotion.Preflight(s, d.Memory, a, best.Site.Name).Reason
+	// A large open change only makes a planned move longer, and an emergency failover would lose more.
+	if may := refused == "" || refused == v1alpha1.ReasonLargeChange; why == ReasonDiskFailed && may && !triedPlanned(s) {
 		if near, _ := promotion.IsClose(a, best.Site); near {
 			// Its commits fail rather than hang, so it can be fenced with all that it holds: that loses nothing.
 			return d.move(s, Planned{From: a.Name, To: best.Site.Name, Cause: v1alpha1.ReasonVolumeFails, StartedAt: s.Now})

@@ -3,6 +3,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,11 +61,14 @@ func (l *loop) load(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) err
 	l.durable, l.loaded = durable, true
 	l.told.Resume(durable.Planned) // the operator said it before the restart
 	for _, site := range live.Status.Sites {
-		// A site found diverged stays so until it can be compared again, also across a restart of the operator.
+		// A site found diverged stays so until it can be compared again, one with a filter until it is copied, also across a restart of the operator.
 		set, _ := gtid.Parse(site.Errant)
-		if l.memory.Of(site.Name).Diverged.IsEmpty() {
-			l.memory = l.memory.With(site.Name, func(is *failover.SiteMemory) { is.Diverged = set })
-		}
+		l.memory = l.memory.With(site.Name, func(is *failover.SiteMemory) {
+			is.Filtered = cmp.Or(is.Filtered, site.Filtered)
+			if is.Diverged.IsEmpty() {
+				is.Diverged = set
+			}
+		})
 	}
 	return nil
 }

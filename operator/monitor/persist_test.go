@@ -157,7 +157,7 @@ func TestWhatMustBeWrittenBeforeItIsActedOnI2(t *testing.T) {
 func TestWhatALoopBeginsWithI9(t *testing.T) {
 	l := testLoop(t, &pushes{}, nil)
 	group := &v1alpha1.MysqlFailoverGroup{}
-	group.Status = groupstatus.Of(group, moving(), []failover.View{{Name: "east"}, {Name: "west"}})
+	group.Status = groupstatus.Of(group, moving(), []failover.View{{Name: "east"}, {Name: "west", Filtered: "u-west"}})
 	group.Status.Sites[0].Errant, group.Status.Sites[1].Errant = someSet.String(), "?"
 	keys := &keyReader{}
 	l.m.Keys, l.authority = &signing.Keys{Live: keys, Namespace: "mfg-system"}, authority.New()
@@ -183,6 +183,9 @@ func TestWhatALoopBeginsWithI9(t *testing.T) {
 		t.Fatalf("%v, loaded %t, signs %t", err, l.loaded, l.authority.HasSigner())
 	}
 	same(t, "I9: what is durable", moving(), l.durable)
+	if got := l.memory.Of("west").Filtered; got != "u-west" {
+		t.Errorf("I9: the filter of a site is forgotten: %q", got)
+	}
 	told := groupevents.Told{Key: l.key}
 	if told.Resume(moving().Planned); !reflect.DeepEqual(l.told, told) {
 		t.Errorf("what was told before is told again: %+v", l.told)

@@ -193,9 +193,9 @@ func IsFiltered(s facts.Snapshot, m facts.Memory, site facts.Site) string {
 	case t == nil && site.Name == s.Status.ActiveSite || t != nil && (t.From == site.Name || t.Kind == v1alpha1.FailoverBootstrap):
 		return ""
 	case site.MySQL.Filtered:
-		return "skips transactions: a replication filter is set"
+		return "a replication filter is set, so rows are missing here"
 	case was != "" && was == site.MySQL.ServerUUID:
-		return "may lack rows: a replication filter was set on it"
+		return "a replication filter was set, so rows may be missing here"
 	}
 	return ""
 }

@@ -163,7 +163,7 @@ func amidLargeChange(v move) (facts.Reason, string) {
 	if rows == nil || *rows < largeChange || v.from.Pod.Deleted { // a pod that is being deleted ends anyway: sooner is better
 		return "", ""
 	}
-	return v1alpha1.ReasonLargeChange, fmt.Sprintf("a transaction on %s has changed %d rows and is not committed: to put them back would keep writes out for long, or end mysqld", v.from.Name, *rows)
+	return v1alpha1.ReasonLargeChange, fmt.Sprintf("an open transaction on %s has changed %d rows: to move the role now would roll it back, which can stop writes for long or get mysqld killed", v.from.Name, *rows)
 }
 
 const (

@@ -91,7 +91,7 @@ func CatchUp(g facts.Group, to string) []facts.Remedy {
 func EndOrAwaitChange(g facts.Group, site string) []facts.Remedy {
 	return []facts.Remedy{
 		New("see whose it is", g.Command("mysql", site, "-e 'SELECT trx_mysql_thread_id, trx_started, trx_rows_modified, trx_query FROM information_schema.innodb_trx ORDER BY trx_rows_modified DESC LIMIT 3'")),
-		Advice("wait until it is committed, or end it with KILL; let large changes commit in parts"),
+		Advice("wait for its COMMIT, or end it with KILL (the rollback takes about as long as the change did); split large changes into batches"),
 	}
 }
 

@@ -38,7 +38,7 @@ func Replaced(s *Scope, site string) bool {
 // HealthyCopy is true for a replica that holds the group's data and keeps receiving it.
 func HealthyCopy(s *Scope, site string) bool {
 	f := s.Facts.Sites[site]
-	return s.Provisioned[site] && !Replaced(s, site) && f.MysqlUp && f.Following && !f.Diverged && !f.Cloning && s.Busy[site] == ""
+	return s.Provisioned[site] && !Replaced(s, site) && f.MysqlUp && f.Following && !f.Diverged && !f.Filtered && !f.Cloning && s.Busy[site] == ""
 }
 
 // ReplacedBy returns the record of the failover that took a site's role away; nil if there was none, or if the site was active again later.

@@ -41,7 +41,7 @@ func Of(s facts.Snapshot, d Decided) []View {
 		v.Protected = v.State == v1alpha1.SitePrimary || site.EscrowMissing || Lately(s, d.Memory.Of(site.Name).AloneAt) ||
 			mayTakeOver(v) && Lately(s, d.Memory.Of(site.Name).LastCandidateAt) && !d.MovedAway(s, site.Name)
 		v = remarked(s, d, v, site, active)
-		v.KeptFenced = keptFenced(s, v, site)
+		v.KeptFenced, v.Filtered = keptFenced(s, v, site), d.Memory.Of(site.Name).Filtered
 		// A removed site stays in sight until all is well without it: until then its pod could vouch for another site. A pod
 		// whose object was deleted by force may still run, and vouches for any site that asks it (I4).
 		v.Gone = site.Removed && !site.Pod.Exists && !site.Listed && d.Healthy
@@ -61,7 +61,7 @@ func remarked(s facts.Snapshot, d Decided, v View, site, active facts.Site) View
 	}
 	if why := promotion.IsFiltered(s, d.Memory, site); why != "" && v.Healthy && site.Name != active.Name {
 		v.Reason = v1alpha1.ReasonReplicationFiltered
-		v.Message = fmt.Sprintf("%s; it takes over by order only. Copy it again, which also ends the filter: %s", why, remedy.CloneAgain(s.Group, site.Name)[0].Command)
+		v.Message = fmt.Sprintf("%s. It is not promoted unless you order it; to repair it: %s", why, remedy.CloneAgain(s.Group, site.Name)[0].Command)
 	}
 	if why := promotion.IsVolumeFailing(s, d.Memory, site); why != "" && v.State == v1alpha1.SiteReplica {
 		v.Reason, v.Message = v1alpha1.ReasonVolumeTakesNoWrites, why+"; it does not take over until it can"
@@ -227,6 +227,8 @@ type View struct {
 	Reason  facts.Reason
 	Message string
 	Errant  gtid.Set
+	// Filtered is the server_uuid with which it was seen with a replication filter; empty normally.
+	Filtered string
 	// Behind counts the active site's transactions that this site has not applied; negative when unknown.
 	Behind  int64
 	Role    string

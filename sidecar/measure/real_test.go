@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
 )
 
@@ -66,4 +67,50 @@ func TestARealServerHasEverySeries(t *testing.T) {
 	if took := time.Since(began); took > 200*time.Millisecond {
 		t.Errorf("a scrape beside a stopped server took %v", took)
 	}
+}
+
+// TestALargeOpenChangeIsSeen: one that a session holds open counts, and neither one that is committed nor a prepared XA transaction, which a
+// fence does not roll back.
+func TestALargeOpenChangeIsSeen(t *testing.T) {
+	server := mysqltest.Start(t, mysqltest.Options{})
+	db := server.Sidecar(t)
+	if err := db.OpenWrites(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	open := func() int {
+		time.Sleep(200 * time.Millisecond) // InnoDB answers from a copy that it renews after a tenth of a second
+		values, err := db.Measures(t.Context(), names())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return int(values[mysql.MeasureOpenChange])
+	}
+	server.Exec(t, "CREATE DATABASE app", "CREATE TABLE app.c (id INT PRIMARY KEY)")
+	conn, err := server.Root(t).Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	exec := func(statement string) {
+		if _, err := conn.ExecContext(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	exec("BEGIN")
+	exec("INSERT INTO app.c VALUES (1), (2), (3)")
+	if n := open(); n != 3 {
+		t.Errorf("3 rows are changed and not committed, and %d are seen", n)
+	}
+	exec("COMMIT")
+	if n := open(); n != 0 {
+		t.Errorf("all is committed, and %d rows are seen", n)
+	}
+	exec("XA START 'x'")
+	exec("INSERT INTO app.c VALUES (4), (5)")
+	exec("XA END 'x'")
+	exec("XA PREPARE 'x'")
+	if n := open(); n != 0 {
+		t.Errorf("%d rows of a prepared XA transaction are seen", n)
+	}
+	exec("XA ROLLBACK 'x'")
 }

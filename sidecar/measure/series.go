@@ -3,8 +3,9 @@
 package measure
 
 import (
-	"github.com/prometheus/client_golang/prometheus"
 	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mysql-mfg/mfg/internal/mysql"
 )

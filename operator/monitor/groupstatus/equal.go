@@ -27,7 +27,7 @@ func ownPart(s v1alpha1.MysqlFailoverGroupStatus) []byte {
 	})
 	for _, site := range s.Sites {
 		if site.State != "" {
-			own.Sites = append(own.Sites, v1alpha1.SiteStatus{Name: site.Name, State: site.State, Reason: site.Reason, Message: site.Message, Errant: site.Errant,
+			own.Sites = append(own.Sites, v1alpha1.SiteStatus{Name: site.Name, State: site.State, Reason: site.Reason, Message: site.Message, Errant: site.Errant, Filtered: site.Filtered,
 				KeptFenced: site.KeptFenced, OutlivedLease: site.OutlivedLease, Incarnations: site.Incarnations})
 		}
 	}

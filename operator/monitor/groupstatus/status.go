@@ -35,7 +35,7 @@ func Of(group *v1alpha1.MysqlFailoverGroup, durable failover.Durable, all []fail
 		if v.Gone {
 			continue
 		}
-		site := v1alpha1.SiteStatus{Name: v.Name, State: v.State, Reason: v.Reason, Message: stable(v), Errant: v.Errant.String(),
+		site := v1alpha1.SiteStatus{Name: v.Name, State: v.State, Reason: v.Reason, Message: stable(v), Errant: v.Errant.String(), Filtered: v.Filtered,
 			KeptFenced: v.KeptFenced != "", OutlivedLease: slices.Contains(durable.Outlived, v.Name), Incarnations: toIncarnations(durable.Runs[v.Name])}
 		out.Sites = append(out.Sites, site)
 		if v.Healthy {

@@ -1743,6 +1743,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: errant
       type:
         scalar: string
+    - name: filtered
+      type:
+        scalar: string
     - name: image
       type:
         scalar: string

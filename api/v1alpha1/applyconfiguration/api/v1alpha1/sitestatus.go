@@ -23,6 +23,9 @@ type SiteStatusApplyConfiguration struct {
 	Message *string `json:"message,omitempty"`
 	// errant is the GTID set that this site has and the active site lacks, as far as it was seen last.
 	Errant *string `json:"errant,omitempty"`
+	// filtered is the server_uuid of the MySQL of this site, if that was seen with a replication filter: it may lack rows that its set says it
+	// has, until the site is copied again.
+	Filtered *string `json:"filtered,omitempty"`
 	// outlivedLease is true if the site was seen to accept writes after its lease must have ended, and its sidecar was not heard to have
 	// one since. Nobody fences it then, so it is replaced only on proof that it accepts no writes, and not after a time.
 	OutlivedLease *bool `json:"outlivedLease,omitempty"`
@@ -95,6 +98,14 @@ func (b *SiteStatusApplyConfiguration) WithMessage(value string) *SiteStatusAppl
 // If called multiple times, the Errant field is set to the value of the last call.
 func (b *SiteStatusApplyConfiguration) WithErrant(value string) *SiteStatusApplyConfiguration {
 	b.Errant = &value
+	return b
+}
+
+// WithFiltered sets the Filtered field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Filtered field is set to the value of the last call.
+func (b *SiteStatusApplyConfiguration) WithFiltered(value string) *SiteStatusApplyConfiguration {
+	b.Filtered = &value
 	return b
 }
 
