@@ -189,6 +189,10 @@ type MysqlBackupStatus struct {
 type BackupVerificationWait struct {
 	// tries counts those that ended without an outcome.
 	Tries int32 `json:"tries"`
+	// missing counts the last of them in a row that did not find the backup in its storage.
+	//
+	// +optional
+	Missing int32 `json:"missing,omitempty"`
 	// order is the value of the annotation that asked for it; another value has it tried at once.
 	//
 	// +optional

@@ -34,10 +34,12 @@ func (a *Archive) present(ctx context.Context, f found, logs []Log) (there, gone
 		return nil, nil, err
 	}
 	for i, log := range doubtful {
-		if fates[i] == isThere {
+		switch fates[i] {
+		case isThere:
 			there = append(there, log)
-		} else if fates[i] == isGone {
+		case isGone:
 			gone = append(gone, log)
+		case wasRemoved:
 		}
 	}
 	known = map[string]bool{}

@@ -11,8 +11,8 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// place puts a pod where those of a site may run: databases often have nodes of their own, which let in nothing else. The pod gets no priority,
-// and takes no room from others.
+// place lets a pod run where those of a site do: databases often have nodes of their own, and a cluster may have no others. It prefers
+// those nodes and demands none: where they have no room beside MySQL, it runs elsewhere.
 func (b Job) place(spec *corev1.PodSpec) {
 	site := b.placedAs()
 	// The group taints the nodes of its inactive sites, and those are the ones that are copied.
@@ -21,11 +21,35 @@ func (b Job) place(spec *corev1.PodSpec) {
 	if b.Profile.Storage.Volume != nil {
 		return // the volume may have a place of its own, where no site is
 	}
-	spec.NodeSelector = maps.Clone(site.NodeSelector)
-	// What keeps the pods of MySQL apart does not count here.
-	if a := site.Affinity; a != nil && a.NodeAffinity != nil {
-		spec.Affinity = &corev1.Affinity{NodeAffinity: a.NodeAffinity.DeepCopy()}
+	if near := preferred(site); len(near) > 0 {
+		spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: near}}
 	}
+}
+
+// preferredMost is the greatest weight that Kubernetes takes.
+const preferredMost = 100
+
+// preferred are the nodes of a site. What keeps the pods of MySQL apart does not count here.
+func preferred(site v1alpha1.Site) (near []corev1.PreferredSchedulingTerm) {
+	var labels corev1.NodeSelectorTerm
+	for _, key := range slices.Sorted(maps.Keys(site.NodeSelector)) {
+		labels.MatchExpressions = append(labels.MatchExpressions,
+			corev1.NodeSelectorRequirement{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{site.NodeSelector[key]}})
+	}
+	if len(labels.MatchExpressions) > 0 {
+		near = append(near, corev1.PreferredSchedulingTerm{Weight: preferredMost, Preference: labels})
+	}
+	if a := site.Affinity; a != nil && a.NodeAffinity != nil {
+		if must := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution; must != nil {
+			for _, term := range must.NodeSelectorTerms {
+				near = append(near, corev1.PreferredSchedulingTerm{Weight: preferredMost, Preference: *term.DeepCopy()})
+			}
+		}
+		for _, term := range a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
+			near = append(near, *term.DeepCopy())
+		}
+	}
+	return near
 }
 
 // placedAs is the site as whose pod the Job's is placed: the one that it works on, or else the active site, or else the first.

@@ -28,7 +28,7 @@ func onNodesOfItsOwn(name string) v1alpha1.Site {
 	}
 }
 
-// Where every node is tainted, a pod that tolerates nothing never starts.
+// TestAPodIsPlacedWhereItsSiteIs: where every node is tainted, a pod that tolerates nothing never starts.
 func TestAPodIsPlacedWhereItsSiteIs(t *testing.T) {
 	made, verified := backupjob.Job.Make, backupjob.Job.Verify
 	removed, swept := backupjob.Job.Delete, backupjob.Job.Sweep
@@ -50,11 +50,15 @@ func TestAPodIsPlacedWhereItsSiteIs(t *testing.T) {
 			b.Site, b.Active, b.Group.Status.ActiveSite = v1alpha1.Site{Name: tc.site}, tc.active, tc.status
 		})
 		pod, site := tc.job(job).Spec.Template.Spec, onNodesOfItsOwn(tc.want)
-		if diff := cmp.Diff(site.NodeSelector, pod.NodeSelector); diff != "" {
-			t.Errorf("%s: nodes -want +got:\n%s", name, diff)
+		// It prefers the nodes of the site and demands none: a pod that ran elsewhere before must still find a place.
+		near := func(label string) corev1.PreferredSchedulingTerm {
+			return corev1.PreferredSchedulingTerm{Weight: 100, Preference: corev1.NodeSelectorTerm{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: label, Operator: corev1.NodeSelectorOpIn, Values: []string{tc.want}}}}}
 		}
-		if diff := cmp.Diff(&corev1.Affinity{NodeAffinity: site.Affinity.NodeAffinity}, pod.Affinity); diff != "" {
-			t.Errorf("%s: affinity -want +got:\n%s", name, diff)
+		want := &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{near("pool"), near("disk-of")}}}
+		if diff := cmp.Diff(want, pod.Affinity); diff != "" || pod.NodeSelector != nil {
+			t.Errorf("%s: demands %v, affinity -want +got:\n%s", name, pod.NodeSelector, diff)
 		}
 		// With the taint of the group itself, as the pods of the site have it.
 		mysql := render.Deployment(render.Input{Group: job.Group}, site).Spec.Template.Spec

@@ -125,7 +125,7 @@ func (b *Backups) gatherTurn(ctx context.Context, k *look) (err error) {
 		return nil
 	}
 	f.Turn, err = b.turn(ctx, k.mb)
-	k.waits = "it waits until fewer other backups are made"
+	k.waits = "it waits for its turn: as many backups are made as are allowed at once"
 	return err
 }
 
@@ -150,7 +150,7 @@ func (b *Backups) gatherRemoval(k *look) {
 	}
 	f.Keep = k.kept != ""
 	if b.turns.waits(k.key()) {
-		k.waits = "it waits until fewer other backups are removed"
+		k.waits = "it waits for its turn: as many removals run as are allowed at once"
 	}
 }
 

@@ -58,7 +58,7 @@ func TestARestoreHoldsTheRetentionForAWhile(t *testing.T) {
 			if got := w.get("b0").DeletionTimestamp == nil; got != tc.holds {
 				t.Errorf("b0 stays: %t, %+v", got, st)
 			}
-			if (st.Reason == v1alpha1.ReasonRetentionHeld) != tc.holds || tc.holds != strings.Contains(st.Message, "old backups stay (2): group drills/copy") {
+			if (st.Reason == v1alpha1.ReasonRetentionHeld) != tc.holds || tc.holds != strings.Contains(st.Message, "expired backups are kept (2), because group drills/copy") {
 				t.Errorf("%s: %q", st.Reason, st.Message)
 			}
 			if c := w.condition(v1alpha1.ConditionBackupReady); c.Status != metav1.ConditionTrue {
@@ -72,11 +72,11 @@ func TestARestoreHoldsTheRetentionForAWhile(t *testing.T) {
 func TestWhichRestoreIsNamed(t *testing.T) {
 	r := restored{"": {Namespace: "z", Name: "late"}, "b1": {Namespace: "a", Name: "early"}}
 	left, held := r.spare([]string{"b0", "b1", "b2"})
-	if len(left) != 0 || !strings.Contains(held, "old backups stay (3): group a/early") {
+	if len(left) != 0 || !strings.Contains(held, "expired backups are kept (3), because group a/early") {
 		t.Errorf("%v go; %s", left, held)
 	}
 	delete(r, "")
-	if left, held = r.spare([]string{"b0", "b1"}); len(left) != 1 || left[0] != "b0" || !strings.Contains(held, "old backups stay (1)") {
+	if left, held = r.spare([]string{"b0", "b1"}); len(left) != 1 || left[0] != "b0" || !strings.Contains(held, "expired backups are kept (1)") {
 		t.Errorf("%v go; %s", left, held)
 	}
 }

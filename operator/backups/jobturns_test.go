@@ -84,7 +84,7 @@ func TestARemovalWaitsForRemovalsOnly(t *testing.T) {
 	for range 3 {
 		w.step("monday")
 	}
-	if st := w.get("monday").Status; w.jobOf("delete-monday") != nil || st.Reason != v1alpha1.ReasonBackupDeleting || !strings.Contains(st.Message, "waits until fewer") {
+	if st := w.get("monday").Status; w.jobOf("delete-monday") != nil || st.Reason != v1alpha1.ReasonBackupDeleting || !strings.Contains(st.Message, "waits for its turn") {
 		t.Errorf("%+v", st)
 	}
 	w.took()

@@ -96,8 +96,8 @@ func (r restored) spare(gone []string) (left []string, held string) {
 		}
 	}
 	if n := len(gone) - len(left); n > 0 {
-		held = fmt.Sprintf("old backups stay (%d): group %s is to begin with one of the backups here, and does not have it yet; see its condition RestoreReady, "+
-			"or delete that group if nobody needs it", n, by)
+		held = fmt.Sprintf("expired backups are kept (%d), because group %s is still being restored from this group; see its condition RestoreReady, "+
+			"or delete it if it is not needed", n, by)
 	}
 	return left, held
 }

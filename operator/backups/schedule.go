@@ -343,20 +343,29 @@ func (b *Backups) order(ctx context.Context, g *groupLook, name string) error {
 			if mb.Name != name || mb.DeletionTimestamp != nil {
 				continue
 			}
-			if mb.Annotations[v1alpha1.AnnotationVerifyBackup] == "" {
-				before := mb.DeepCopy()
-				if mb.Annotations == nil {
-					mb.Annotations = map[string]string{}
-				}
-				mb.Annotations[v1alpha1.AnnotationVerifyBackup] = bySchedule
-				if err := b.patch(ctx, mb, before); err != nil {
-					return fmt.Errorf("order the verification of %s: %w", name, err)
-				}
+			if err := b.orderOf(ctx, mb); err != nil {
+				return err
 			}
 			if err := b.withdraw(ctx, all, mb); err != nil {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// orderOf notes that a schedule asks for the verification of a backup, unless one is asked for already.
+func (b *Backups) orderOf(ctx context.Context, mb *v1alpha1.MysqlBackup) error {
+	if mb.Annotations[v1alpha1.AnnotationVerifyBackup] != "" {
+		return nil
+	}
+	before := mb.DeepCopy()
+	if mb.Annotations == nil {
+		mb.Annotations = map[string]string{}
+	}
+	mb.Annotations[v1alpha1.AnnotationVerifyBackup] = bySchedule
+	if err := b.patch(ctx, mb, before); err != nil {
+		return fmt.Errorf("order the verification of %s: %w", mb.Name, err)
 	}
 	return nil
 }

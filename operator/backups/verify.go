@@ -44,7 +44,7 @@ func (b *Backups) verify(ctx context.Context, k *look) (bool, error) {
 		return true, b.startVerification(ctx, k)
 	case backup.JobSucceeded, backup.JobFailed:
 	}
-	if k.verify.undecided() {
+	if k.undecided() {
 		if err := b.postpone(ctx, k); err != nil {
 			return false, err
 		}
@@ -63,15 +63,31 @@ func (b *Backups) verify(ctx context.Context, k *look) (bool, error) {
 
 // undecided is true if a verification that has ended says nothing of the backup. Only the program's own word is a verdict, and not if it names
 // something that may pass: a storage that is away must not have a good backup called bad, nor hide that it passed before.
-func (a attempt) undecided() bool {
+func (k *look) undecided() bool {
+	a := k.verify
 	switch {
 	case !a.heard:
 		// Its node was lost, it had no room, or its pod never came to run. One that ran into its deadline says so.
 		return !a.deadline || !a.started
 	case a.result.Reason == string(v1alpha1.ReasonNotFound):
-		return attemptOf(a.object) < missingTries
+		return k.missing() < missingTries
 	}
 	return a.class().Passes()
+}
+
+// missing is how many tries in a row found no backup in the storage, the last one too.
+func (k *look) missing() int32 {
+	if !k.verify.heard || k.verify.result.Reason != string(v1alpha1.ReasonNotFound) {
+		return 0
+	}
+	w := k.mb.Status.VerificationWaits
+	switch {
+	case w == nil:
+		return 1
+	case w.Tries >= attemptOf(k.verify.object):
+		return w.Missing // this one is counted already
+	}
+	return w.Missing + 1
 }
 
 // verificationPauses is true while the next try of a verification must wait. A new order does not.
@@ -91,7 +107,7 @@ func (b *Backups) postpone(ctx context.Context, k *look) error {
 		ended = k.now
 	}
 	w := &v1alpha1.BackupVerificationWait{
-		Tries: tries, Order: k.mb.Annotations[v1alpha1.AnnotationVerifyBackup], NotBefore: timeOf(backup.VerifyNotBefore(ended, tries)),
+		Tries: tries, Missing: k.missing(), Order: k.mb.Annotations[v1alpha1.AnnotationVerifyBackup], NotBefore: timeOf(backup.VerifyNotBefore(ended, tries)),
 		Reason: v1alpha1.ReasonFailed, Message: clip(k.verify.text()),
 	}
 	if reason, known := v1alpha1.ReasonOfBackup(k.verify.result.Reason); known {

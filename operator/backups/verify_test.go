@@ -114,6 +114,20 @@ func TestABackupThatIsMissingIsNotRestorable(t *testing.T) {
 	}
 }
 
+// TestAStorageThatWasAwayIsNotAMissingBackup: only tries in a row that found nothing count, whatever came before them.
+func TestAStorageThatWasAwayIsNotAMissingBackup(t *testing.T) {
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nil)), order("monday", asked))
+	for _, reason := range []string{"StorageUnreachable", "StorageUnreachable", "StorageUnreachable", "NotFound", "NotFound", "StorageUnreachable", "NotFound", "NotFound"} {
+		w.step("monday")
+		w.ends("verify-monday", terms.ExitStorage, terms.Result{Reason: terms.Reason(reason), Backup: "monday"})
+		w.step("monday")
+		w.now = w.now.Add(2 * time.Hour)
+		if v := w.get("monday").Status.Verified; v.Outcome != v1alpha1.BackupPassed {
+			t.Fatalf("after %s: %+v", reason, v)
+		}
+	}
+}
+
 // Who has mended what it waits for need not wait, and who takes the order back has it end.
 func TestAVerificationThatWaitsObeys(t *testing.T) {
 	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nil)), order("monday", asked))

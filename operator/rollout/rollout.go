@@ -157,8 +157,8 @@ func postponed(g Group) (Decision, bool) {
 	}
 	// Hours of it would be lost. A load that has failed has nothing to lose, and may need just this update.
 	if s, ok := find(g.Sites, and(outdated, loading)); ok {
-		return wait(v1alpha1.ReasonLongWorkInFlight, s.Name, "a backup is loaded onto %s, and a new pod would begin again; the update continues afterwards, "+
-			"or when the pod is deleted", s.Name), true
+		return wait(v1alpha1.ReasonLongWorkInFlight, s.Name, "a backup is being loaded onto %s; a new pod would start the load from zero. The update follows when the load ends; "+
+			"to update now, delete the pod", s.Name), true
 	}
 	// A pod replaced now could be the one that the failover needs.
 	if g.Transition {

@@ -60,9 +60,12 @@ func (s *source) badView(name string, err error) error {
 	return terms.Fail(terms.DumpFailed, fmt.Errorf("view %s cannot be read: repair it, or drop it with DROP VIEW %s: %w", name, name, err))
 }
 
+//nolint:gosec // only constants are put together
+var viewsQuery = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_type = 'VIEW' AND " +
+	strings.ReplaceAll(mysqld.UserSchemas, "schema_name", "table_schema") + " ORDER BY table_schema, table_name"
+
 func userViews(ctx context.Context, conn *sql.Conn) (out []terms.View, err error) {
-	rows, err := conn.QueryContext(ctx, "SELECT table_schema, table_name FROM information_schema.tables WHERE table_type = 'VIEW' AND "+
-		strings.ReplaceAll(mysqld.UserSchemas, "schema_name", "table_schema")+" ORDER BY table_schema, table_name")
+	rows, err := conn.QueryContext(ctx, viewsQuery)
 	if err != nil {
 		return nil, err
 	}
@@ -78,15 +81,16 @@ func userViews(ctx context.Context, conn *sql.Conn) (out []terms.View, err error
 }
 
 // readAway runs a query of which only the error matters.
-func readAway(ctx context.Context, conn *sql.Conn, query string) error {
+func readAway(ctx context.Context, conn *sql.Conn, query string) (err error) {
 	rows, err := conn.QueryContext(ctx, query)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		continue
 	}
-	return errors.Join(rows.Err(), rows.Close())
+	return rows.Err()
 }
 
 // namesShown is how many names a warning has.

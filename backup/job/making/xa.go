@@ -19,7 +19,7 @@ import (
 const rightXA = "XA_RECOVER_ADMIN"
 
 // warnUnseenXA is for a site whose account does not have it yet.
-const warnUnseenXA = "prepared XA transactions were not looked for: the account has " + rightXA + " once the site has restarted"
+const warnUnseenXA = "could not check for prepared XA transactions: the account gets " + rightXA + " at the next restart of the site"
 
 // beginXA looks before the snapshot. Together with checkXA, which looks after it, none is missed that was prepared at the snapshot: either it
 // still is at the second look, or an XA COMMIT or XA ROLLBACK has ended it. That statement was counted when it began. If it began after the count
@@ -53,8 +53,8 @@ func (s *source) checkXA(ctx context.Context) error {
 		return s.explain(err)
 	}
 	if ended != s.endedXA {
-		return terms.Fail(terms.SourceBusy, errors.New("an XA transaction ended on the site while the dump began, and may have been prepared at its snapshot: "+
-			"a dump lacks the rows of such a one"))
+		return terms.Fail(terms.SourceBusy, errors.New("an XA transaction was committed or rolled back while the dump started, "+
+			"so the dump may lack its rows"))
 	}
 	return nil
 }

@@ -284,6 +284,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: message
       type:
         scalar: string
+    - name: missing
+      type:
+        scalar: numeric
     - name: notBefore
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time

@@ -16,6 +16,8 @@ import (
 type BackupVerificationWaitApplyConfiguration struct {
 	// tries counts those that ended without an outcome.
 	Tries *int32 `json:"tries,omitempty"`
+	// missing counts the last of them in a row that did not find the backup in its storage.
+	Missing *int32 `json:"missing,omitempty"`
 	// order is the value of the annotation that asked for it; another value has it tried at once.
 	Order *string `json:"order,omitempty"`
 	// notBefore is when it is tried again at the earliest.
@@ -37,6 +39,14 @@ func BackupVerificationWait() *BackupVerificationWaitApplyConfiguration {
 // If called multiple times, the Tries field is set to the value of the last call.
 func (b *BackupVerificationWaitApplyConfiguration) WithTries(value int32) *BackupVerificationWaitApplyConfiguration {
 	b.Tries = &value
+	return b
+}
+
+// WithMissing sets the Missing field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Missing field is set to the value of the last call.
+func (b *BackupVerificationWaitApplyConfiguration) WithMissing(value int32) *BackupVerificationWaitApplyConfiguration {
+	b.Missing = &value
 	return b
 }
 
