@@ -24,16 +24,36 @@ func gapsOf(p Past, logs []Log) []Gap {
 		}
 		if missing := shownBy(p, log).Subtract(have); !missing.IsEmpty() {
 			have = have.Union(missing)
-			gaps = addGap(gaps, open, Gap{GTIDs: missing, After: after, Before: boundOf(log), Epoch: log.Epoch, Site: log.Site})
+			gaps = addGap(gaps, open, Gap{GTIDs: missing, After: startOf(p, missing, after, boundOf(log)), Before: boundOf(log), Epoch: log.Epoch, Site: log.Site})
 			if !log.Gone {
 				open = len(gaps)
 			}
 		}
-		if last := log.Last(); last.After(after) && inHistory {
-			after = last
+		if reached := reachedBy(p, log); inHistory && reached.After(after) {
+			after = reached
 		}
 	}
 	return gaps
+}
+
+// reachedBy is a time that the history reached with a file. Of one that also holds what a failover lost, only its begin is known to be before
+// what follows: while the old site wrote that, the new one may have committed already.
+func reachedBy(p Past, log Log) time.Time {
+	if p.epoch(log.Epoch).within(log.Set).Equal(log.Set) {
+		return log.Last()
+	}
+	return log.First()
+}
+
+// startOf is a time after which transactions that are missing were committed: none of them is older than an epoch that opened without them.
+// The operator's clock told when that was, so a time that is not before the bound says nothing.
+func startOf(p Past, missing gtid.Set, after, bound time.Time) time.Time {
+	for _, e := range p.Epochs {
+		if opened, err := gtid.Parse(e.GTIDExecuted); e.Known && !e.Unknown && err == nil && opened.Intersect(missing).IsEmpty() && e.PromotedAt.After(after) && e.PromotedAt.Before(bound) {
+			after = e.PromotedAt
+		}
+	}
+	return after
 }
 
 // shownBy is what a file shows to have been executed, as far as it belongs to the history.

@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
+
+	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
 // goneLog is a file of which only the manifest is left.
@@ -118,5 +121,19 @@ func TestWhatIsMissingIsAskedForOnce(t *testing.T) {
 	// Once it is listed again, it is there.
 	if l := listed(t, a); len(l.Missing) > 0 || len(a.gone) > 0 {
 		t.Errorf("%d are missing", len(l.Missing))
+	}
+}
+
+// TestAnOldSiteThatWroteOnHidesNoGapI26: until its lease ended, a site that was cut off wrote what was lost, and the new one committed
+// meanwhile. How long it wrote says nothing of when the gap behind it began.
+func TestAnOldSiteThatWroteOnHidesNoGapI26(t *testing.T) {
+	p := History(NewListing([]Epoch{epoch(1, "a", ""), epoch(2, "b", ua+":1-4")}, []Log{
+		file(1, "a", "x.000001", "", ua+":1-9", 2, 9), file(2, "b", "x.000002", ua+":1-4,"+ub+":1-2", ub+":3", 10, 10),
+	}))
+	if _, err := Plan(p, gtid.Set{}, Target{Time: time.UnixMicro(8)}); RefusalOf(err) == nil || RefusalOf(err).Kind != InGap {
+		t.Errorf("I26: a time at which the new site may have committed is reached without what it committed: %v, gaps %v", err, p.Gaps)
+	}
+	if _, err := Plan(p, gtid.Set{}, Target{Time: time.UnixMicro(1)}); err != nil {
+		t.Errorf("a time before all of it: %v", err)
 	}
 }

@@ -231,9 +231,9 @@ func (pl *planner) route() (Route, error) {
 }
 
 // all refuses a route that took every file although an earlier transaction is neither on the server nor in the archive. For BeforeFailover,
-// checkFailover has looked already.
+// checkFailover has looked already, and what is later than a time does not matter to it.
 func (pl *planner) all() error {
-	if pl.t.BeforeFailover != 0 {
+	if pl.t.BeforeFailover != 0 || pl.onlyLater() {
 		return nil
 	}
 	if missing := allKnown(pl.past).Subtract(pl.done); !missing.IsEmpty() {
