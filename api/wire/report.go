@@ -195,6 +195,8 @@ type VolumeProbe struct {
 	Reason  string       `json:"reason,omitempty"`
 	// AgeMillis is how long ago that was.
 	AgeMillis int64 `json:"ageMillis"`
+	// ForMillis is since when the tries fail in an unbroken row; 0 if the last one did not, and from a sidecar of an older version.
+	ForMillis int64 `json:"forMillis,omitempty"`
 }
 
 // Vouch is when a sidecar last told a peer that an older epoch stands.

@@ -82,6 +82,8 @@ func (k *look) missing() int32 {
 	}
 	w := k.mb.Status.VerificationWaits
 	switch {
+	case w == nil && attemptOf(k.verify.object) > 1:
+		return missingTries // only the verdict takes that away, and it may be written again
 	case w == nil:
 		return 1
 	case w.Tries >= attemptOf(k.verify.object):

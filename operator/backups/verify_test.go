@@ -9,6 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -175,5 +176,17 @@ func TestOnlyTheNewestVerificationOfAScheduleWaits(t *testing.T) {
 	}
 	if c := w.condition(v1alpha1.ConditionBackupVerified); c.Reason != string(v1alpha1.ReasonBackupNotVerified) {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestAVerdictMayBeWrittenAgain: the Job of a verdict may be seen once more, when what waited is gone from status already.
+func TestAVerdictMayBeWrittenAgain(t *testing.T) {
+	for attempt, want := range map[string]int32{"1": 1, "3": missingTries} {
+		k := &look{mb: &v1alpha1.MysqlBackup{}}
+		k.verify.heard, k.verify.result.Reason = true, string(v1alpha1.ReasonNotFound)
+		k.verify.object = &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationBackupAttempt: attempt}}}
+		if got := k.missing(); got != want {
+			t.Errorf("attempt %s: %d in a row found nothing, want %d", attempt, got, want)
+		}
 	}
 }

@@ -22,7 +22,7 @@ func (p *provisioner) lapsed(t task, g scope.GroupFacts, last mysql.CloneStatus)
 	case o.from != "" && o.from != g.ActiveSite:
 		// Transactions that an emergency failover lost, and that the new active site lacks, may be on this site alone.
 		return fmt.Sprintf("the active site was %s when it was ordered, and is %s now: order it again if its data may still go", o.from, g.ActiveSite)
-	case !o.discards() && g.Sites[site].Following && !p.otherCopy(t, g):
+	case !o.discards() && g.Sites[site].Following && !g.Sites[site].Filtered && !p.otherCopy(t, g):
 		return fmt.Sprintf("%s is by now the only healthy copy beside the active site: wait until another site replicates, or order %s%s",
 			site, site, confirmed)
 	}

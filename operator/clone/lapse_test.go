@@ -61,6 +61,19 @@ func TestOrderLapses(t *testing.T) {
 	}
 }
 
+// I14: who may lack rows is no copy that has to be kept, so the command that its message names is carried out.
+func TestACopyThatLacksRowsIsClonedAgainI14(t *testing.T) {
+	for _, filtered := range []bool{false, true} {
+		p := newProvisioner(&scope.Base{}, Options{Work: work.New()})
+		key := scope.SiteKey{Group: scopetest.Key, Site: "b"}
+		g := scope.GroupFacts{ActiveSite: "a", Open: true, Sites: map[string]scope.SiteFacts{"b": {MysqlUp: true, Following: true, Filtered: filtered}}}
+		why := p.lapsed(task{group: scopetest.Group(), key: key, order: order{value: "b", from: "a"}}, g, mysql.CloneStatus{})
+		if (why == "") != filtered {
+			t.Errorf("I14: filtered %t: %q", filtered, why)
+		}
+	}
+}
+
 // I14: an order can be taken back until its clone begins, also while it waits for its turn; after that it stands.
 func TestAWithdrawnOrderLapses(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -67,7 +67,7 @@ func TestEachGuardAloneRefusesAMoveI13(t *testing.T) {
 		"the target's keyring is in memory":  func(s *Snapshot) { s.Sites[1].Sidecar.Report.Keyring = factstest.Keyring("behind") },
 		"the set of the source is too long":  func(s *Snapshot) { s.Sites[0].Sidecar.Report.GTIDExecuted = wire.GTIDTooLong },
 		"the volume of the target": func(s *Snapshot) {
-			s.Sites[1].Sidecar.Report.VolumeProbe = &wire.VolumeProbe{Outcome: wire.WriteFails, Reason: wire.WriteDiskStalled}
+			s.Sites[1].Sidecar.Report.VolumeProbe = &wire.VolumeProbe{Outcome: wire.WriteFails, Reason: wire.WriteDiskStalled, ForMillis: 60_000}
 		},
 		"": func(*Snapshot) {},
 	} {

@@ -237,7 +237,7 @@ func (st *story) see(t *testing.T, site *Site, word string) {
 	case "cache":
 		site.CacheBehind = strings.ReplaceAll(value, "_", " ")
 	case "volume": // what the sidecar of a closed site found when it wrote to its data volume; DiskFull, or Done
-		if r.VolumeProbe = (&wire.VolumeProbe{Outcome: wire.WriteFails, Reason: value}); value == "Done" {
+		if r.VolumeProbe = (&wire.VolumeProbe{Outcome: wire.WriteFails, Reason: value, ForMillis: 60_000}); value == "Done" {
 			r.VolumeProbe = &wire.VolumeProbe{Outcome: wire.WriteDone}
 		}
 	case "at":

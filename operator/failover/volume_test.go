@@ -24,18 +24,26 @@ func TestWhatIsKnownOfAVolume(t *testing.T) {
 		change func(*Snapshot)
 		fit    bool
 	}{
-		"it is full":                     {func(*Snapshot) {}, false},
-		"an old sidecar":                 {func(s *Snapshot) { s.Sites[1].Sidecar.Report.VolumeProbe = nil }, true},
-		"it took the write":              {func(s *Snapshot) { s.Sites[1].Sidecar.Report.VolumeProbe.Outcome = wire.WriteDone }, true},
-		"the probe itself cannot write":  {func(s *Snapshot) { s.Sites[1].Sidecar.Report.VolumeProbe.Outcome = wire.WriteUnknown }, true},
-		"it was full long ago":           {func(s *Snapshot) { s.Sites[1].Sidecar.Report.VolumeProbe.AgeMillis = 31_000 }, true},
-		"it is the active site":          {func(s *Snapshot) { s.Status.ActiveSite = "b" }, true},
-		"it has the role back":           {func(s *Snapshot) { s.Status.Transition = &Transition{From: "b", To: "b"} }, true},
-		"it is the first active site":    {func(s *Snapshot) { s.Status.Transition = &Transition{Kind: v1alpha1.FailoverBootstrap, To: "b"} }, true},
-		"the role is on the way to it":   {func(s *Snapshot) { s.Status.Transition = &Transition{From: "a", To: "b"} }, false},
-		"another site is to be opened":   {func(s *Snapshot) { s.Status.Transition = &Transition{From: "a", To: "c"} }, false},
-		"its sidecar has gone silent":    {func(s *Snapshot) { s.Sites[1].Sidecar.Answered = false }, true}, // another guard's matter
-		"it stalls":                      {func(s *Snapshot) { s.Sites[1].Sidecar.Report.VolumeProbe.Reason = wire.WriteDiskStalled }, false},
+		"it is full":                    {func(*Snapshot) {}, false},
+		"an old sidecar":                {func(s *Snapshot) { s.Sites[1].Sidecar.Report.VolumeProbe = nil }, true},
+		"it took the write":             {func(s *Snapshot) { s.Sites[1].Sidecar.Report.VolumeProbe.Outcome = wire.WriteDone }, true},
+		"the probe itself cannot write": {func(s *Snapshot) { s.Sites[1].Sidecar.Report.VolumeProbe.Outcome = wire.WriteUnknown }, true},
+		"it was full long ago":          {func(s *Snapshot) { s.Sites[1].Sidecar.Report.VolumeProbe.AgeMillis = 31_000 }, true},
+		"it is the active site":         {func(s *Snapshot) { s.Status.ActiveSite = "b" }, true},
+		"it has the role back":          {func(s *Snapshot) { s.Status.Transition = &Transition{From: "b", To: "b"} }, true},
+		"it is the first active site":   {func(s *Snapshot) { s.Status.Transition = &Transition{Kind: v1alpha1.FailoverBootstrap, To: "b"} }, true},
+		"the role is on the way to it":  {func(s *Snapshot) { s.Status.Transition = &Transition{From: "a", To: "b"} }, false},
+		"another site is to be opened":  {func(s *Snapshot) { s.Status.Transition = &Transition{From: "a", To: "c"} }, false},
+		"its sidecar has gone silent":   {func(s *Snapshot) { s.Sites[1].Sidecar.Answered = false }, true}, // another guard's matter
+		"it stalls": {func(s *Snapshot) {
+			p := s.Sites[1].Sidecar.Report.VolumeProbe
+			p.Reason, p.ForMillis = wire.WriteDiskStalled, promotion.StallLasts.Milliseconds()
+		}, false},
+		"one write was slow": {func(s *Snapshot) {
+			p := s.Sites[1].Sidecar.Report.VolumeProbe
+			p.Reason, p.ForMillis = wire.WriteDiskStalled, promotion.StallLasts.Milliseconds()-1
+		}, true},
+		"it stalls, an older sidecar":    {func(s *Snapshot) { s.Sites[1].Sidecar.Report.VolumeProbe.Reason = wire.WriteDiskStalled }, true},
 		"it fails, for whatever reason":  {func(s *Snapshot) { s.Sites[1].Sidecar.Report.VolumeProbe.Reason = "New" }, false},
 		"it was full thirty seconds ago": {func(s *Snapshot) { s.Sites[1].Sidecar.Report.VolumeProbe.AgeMillis = 30_000 }, false},
 	} {

@@ -129,6 +129,8 @@ func rememberServer(s facts.Snapshot, was facts.SiteMemory, is *facts.SiteMemory
 		is.Filtered = "" // it was made active by order, or was never a replica: what it has is the group's data now
 	case site.MySQL.Direct && site.MySQL.Filtered:
 		is.Filtered = site.MySQL.ServerUUID
+	case site.MySQL.Direct && site.Provisioned && site.MySQL.ServerUUID != was.Filtered:
+		is.Filtered = "" // it was copied since
 	}
 	if site.SQLAnswers() {
 		is.PreviousAll = new(site.All()) // to be compared, whatever volume it is on

@@ -15,6 +15,10 @@ import (
 // VolumeValid is how old a site's last volume probe may be.
 const VolumeValid = 30 * time.Second
 
+// StallLasts is how long writes to a site's data volume must hang before that is held against it. One slow write under load is no broken
+// volume, and the active site has much longer (spec.failover.stallTimeout).
+const StallLasts = 10 * time.Second
+
 // IsVolumeFailing says that a site's sidecar could not write to its data volume just now. Such a site cannot store a new epoch, so it
 // never acknowledges one; or it could open, and no commit would end. If every candidate is like that, none takes over: a failover would
 // only cost the active site its role, and each site is fit again as soon as its next probe succeeds.
@@ -26,6 +30,8 @@ func IsVolumeFailing(s facts.Snapshot, _ facts.Memory, site facts.Site) string {
 	case !site.Sidecar.Answered || p == nil || p.Outcome != wire.WriteFails || time.Duration(p.AgeMillis)*time.Millisecond > VolumeValid:
 		// Nothing is known against it. A sidecar of an older version never probes, and must not cost the group its candidate.
 		return ""
+	case p.Reason == wire.WriteDiskStalled && time.Duration(p.ForMillis)*time.Millisecond < StallLasts:
+		return "" // it may be slow only, and a slow candidate is better than none
 	}
 	return fmt.Sprintf("cannot write to its data volume (%s), so it could accept no commits", p.Reason)
 }

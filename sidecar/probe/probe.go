@@ -58,6 +58,8 @@ type Agent struct {
 	volumeKnown bool
 	closed      result
 	closedAt    time.Time
+	// failsSince is when the first of the tries ended that fail in a row, on the volume of a site that is not open; zero if the last did not fail.
+	failsSince time.Time
 }
 
 // result is the result of one probe.
@@ -107,7 +109,8 @@ func (a *Agent) Report() *wire.WriteProbe {
 // tryClosed tries the volume of a site that is not open, now and then. It asks MySQL nothing.
 func (a *Agent) tryClosed(ctx context.Context) {
 	a.mu.Lock()
-	due := !a.volumeKnown || time.Since(a.closedAt) >= closedInterval
+	// A try that failed is followed by the next at once: whether it was one slow write or a broken volume decides who may take over.
+	due := !a.volumeKnown || a.closed.outcome == wire.WriteFails || time.Since(a.closedAt) >= closedInterval
 	a.mu.Unlock()
 	if !due {
 		return
@@ -121,6 +124,12 @@ func (a *Agent) tryClosed(ctx context.Context) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	switch {
+	case r.outcome != wire.WriteFails:
+		a.failsSince = time.Time{}
+	case a.failsSince.IsZero():
+		a.failsSince = time.Now()
+	}
 	a.volumeKnown, a.closed, a.closedAt = true, r, time.Now()
 }
 
@@ -134,7 +143,11 @@ func (a *Agent) VolumeReport() *wire.VolumeProbe {
 	if !a.volumeKnown {
 		return nil
 	}
-	return &wire.VolumeProbe{Outcome: a.closed.outcome, Reason: a.closed.reason, AgeMillis: time.Since(a.closedAt).Milliseconds()}
+	p := &wire.VolumeProbe{Outcome: a.closed.outcome, Reason: a.closed.reason, AgeMillis: time.Since(a.closedAt).Milliseconds()}
+	if !a.failsSince.IsZero() {
+		p.ForMillis = time.Since(a.failsSince).Milliseconds()
+	}
+	return p
 }
 
 // judgeVolume says what a try on the volume alone means.
@@ -247,7 +260,7 @@ func (a *Agent) take(ctx context.Context, r result) {
 		// The first probe with this outcome had it already when it began.
 		a.since = now.Add(-r.took)
 	}
-	a.known, a.last, a.at, a.volumeKnown = true, r, now, false
+	a.known, a.last, a.at, a.volumeKnown, a.failsSince = true, r, now, false, time.Time{}
 	a.mu.Unlock()
 	switch {
 	case !told || first && r.outcome == wire.WriteDone:

@@ -280,10 +280,17 @@ func TestTheVolumeOfAClosedSiteIsTried(t *testing.T) {
 				if got == nil || got.AgeMillis > (closedInterval+timeout+interval).Milliseconds() {
 					t.Fatalf("%+v", got)
 				}
-				if got.AgeMillis = 0; *got != tc.want {
+				fails, most := tc.want.Outcome == wire.WriteFails, int32(3)
+				if fails {
+					most = 13 // at every round, so that it is soon known whether it was one slow write
+				}
+				if lasts := got.ForMillis >= 20_000; lasts != fails || !fails && got.ForMillis != 0 {
+					t.Errorf("it fails: %t, for %d ms", fails, got.ForMillis)
+				}
+				if got.AgeMillis, got.ForMillis = 0, 0; *got != tc.want {
 					t.Errorf("got %+v, want %+v", *got, tc.want)
 				}
-				if w.writes.Load() != 0 || w.tries.Load() > 3 {
+				if w.writes.Load() != 0 || w.tries.Load() > most {
 					t.Errorf("%d writes to a site that is not open, %d tries on its volume", w.writes.Load(), w.tries.Load())
 				}
 				if w.open.Store(true); a.VolumeReport() != nil {
