@@ -15,6 +15,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/lineage"
+	"github.com/mysql-mfg/mfg/operator/recipients"
 	"github.com/mysql-mfg/mfg/operator/render"
 	asks "github.com/mysql-mfg/mfg/operator/request"
 	"github.com/mysql-mfg/mfg/operator/scope"
@@ -179,6 +180,8 @@ func bootstrapEnded(pod *corev1.Pod) string {
 // updateInFlight names a site that is not yet as the status persisted before this look asks; empty if all are.
 func (r *Encryption) updateInFlight(s *scope.Scope, g keyring.Group) string {
 	in := s.In
+	// The pods are made of what can be used of such a specification, and differ from it for as long as it stands.
+	unusable := recipients.Refusal(&s.Group.Spec) != ""
 	in.Keyrings = map[string]render.Keyring{}
 	for _, site := range g.Sites {
 		if w := keyring.WishOf(g.Name, site); w.Encrypted {
@@ -191,7 +194,7 @@ func (r *Encryption) updateInFlight(s *scope.Scope, g keyring.Group) string {
 			return "the pod of " + site.Name + " is replaced"
 		}
 		// A site that waits for its turn with a new version of the operator may wait for days, and must not hold up keyrings.
-		if want := scope.SpecHash(render.Deployment(in, site)); scope.SpecHash(d) != want && !s.Upgrade.Held(site.Name, want) {
+		if want := scope.SpecHash(render.Deployment(in, site)); !unusable && scope.SpecHash(d) != want && !s.Upgrade.Held(site.Name, want) {
 			return "the pod of " + site.Name + " is replaced"
 		}
 	}

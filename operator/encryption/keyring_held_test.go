@@ -30,6 +30,7 @@ func TestARotationDoesNotWaitForATurn(t *testing.T) {
 		kept    func(want string) *v1alpha1.UpgradeStatus
 		turn    bool
 		noPod   bool
+		typo    bool
 		want    string
 	}{
 		"up to date":                 {sidecar: "next", kept: func(string) *v1alpha1.UpgradeStatus { return nil }},
@@ -39,6 +40,7 @@ func TestARotationDoesNotWaitForATurn(t *testing.T) {
 		"it was asked for":           {sidecar: "old", kept: func(want string) *v1alpha1.UpgradeStatus { return kept(ours, want, true) }, want: "the pod of c is replaced"},
 		"another wish by now":        {sidecar: "old", kept: func(string) *v1alpha1.UpgradeStatus { return kept(ours, "another", false) }, want: "the pod of c is replaced"},
 		"another version's word":     {sidecar: "old", kept: func(want string) *v1alpha1.UpgradeStatus { return kept("r1", want, false) }, want: "the pod of c is replaced"},
+		"a recipient is malformed":   {sidecar: "old", kept: func(string) *v1alpha1.UpgradeStatus { return nil }, typo: true},
 		"its pod is being made anew": {sidecar: "old", kept: func(want string) *v1alpha1.UpgradeStatus { return kept(ours, want, false) }, noPod: true, want: "the pod of c is replaced"},
 	} {
 		group := scopetest.Group(scopetest.Running)
@@ -56,6 +58,9 @@ func TestARotationDoesNotWaitForATurn(t *testing.T) {
 			s.Pods[site.Name] = &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationSpecHash: scope.SpecHash(d)}, CreationTimestamp: metav1.NewTime(s.Now.Add(-time.Hour))},
 			}
+		}
+		if tt.typo {
+			group.Spec.Backup = &v1alpha1.BackupSpec{Profiles: []v1alpha1.BackupProfile{{Name: "nightly", Encryption: &v1alpha1.BackupEncryption{Recipients: []string{"age1typo"}}}}}
 		}
 		if tt.noPod {
 			delete(s.Pods, "c")

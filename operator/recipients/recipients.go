@@ -30,7 +30,7 @@ func Refusal(spec *v1alpha1.MysqlFailoverGroupSpec) string {
 	if len(bad) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("an age recipient in spec.backup.profiles is malformed: %s; its backups fail, and the archive keeps the recipients that it has, or does not begin: "+
+	return fmt.Sprintf("an age recipient in spec.backup.profiles is malformed: %s; its backups fail. The archive keeps the recipients that it has, and without any it ends or does not begin: "+
 		"give the public key as age-keygen prints it, not one of a plugin", strings.Join(bad, ", "))
 }
 
