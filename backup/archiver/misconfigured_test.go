@@ -15,7 +15,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// With a configuration that it cannot use the archiver says so, and does not end by itself: its container would take the readiness of MySQL.
+// With a configuration that it cannot use the archiver says so and keeps running: if its container ended, the pod of MySQL would not be ready.
 func TestAConfigurationThatCannotBeUsedIsTold(t *testing.T) {
 	for name, change := range map[string]func(*wire.ArchiverConfig) string{
 		"a recipient that is none": func(c *wire.ArchiverConfig) string {

@@ -294,7 +294,7 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-// TestHelpEndsWithTheExitCodes: whoever asks how to use a verb reads that first.
+// TestHelpEndsWithTheExitCodes: a person who asks how to use a verb reads the usage first.
 func TestHelpEndsWithTheExitCodes(t *testing.T) {
 	var all func(c *cobra.Command)
 	checked := 0

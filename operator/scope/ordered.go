@@ -9,7 +9,7 @@ import (
 )
 
 // Ordered is true if a site is to get a new pod for a restart that a person ordered, or for its keyring: to be unsealed, or sealed again. No
-// version of the operator makes such a difference by itself, so it tells an order even where nothing else can, as when it came while no
+// version of the operator makes such a difference, so it tells an order even where nothing else can, as when it came while no
 // operator ran. A pod that the Deployment in place did not make tells nothing.
 func Ordered(s *Scope, site string, want *appsv1.Deployment) bool {
 	current, pod := s.Deployments[site], s.Pods[site]

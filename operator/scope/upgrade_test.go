@@ -144,7 +144,7 @@ func TestWhatIsToldOfAnUpgrade(t *testing.T) {
 	}
 }
 
-// Only what no version of the operator changes by itself tells an order.
+// Only what no version of the operator changes on its own tells an order.
 func TestOrdered(t *testing.T) {
 	type notes = map[string]string
 	at := func(value string) notes { return notes{v1alpha1.AnnotationRestartedAt: value} }

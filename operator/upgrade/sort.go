@@ -20,14 +20,14 @@ type Look struct {
 	Has, Wants string
 	// Changed is true if the specification is not the one last acted on.
 	Changed bool
-	// Ordered is true if the templates differ in what no version of the operator changes by itself.
+	// Ordered is true if the templates differ in what no version of the operator changes on its own.
 	Ordered bool
 }
 
 // Sort tells whether a pod differs only by the operator's version, and what to remember. A revision that first sees a difference attributes it
 // to itself, unless the specification changed too or the previous version had noted a request. If the wanted template changes under one
 // revision, that was requested, by a person or by the group's own work, such as the rotation of a keyring. What is certain to be an order is
-// one, whoever sees it first: the order may have come while no operator ran.
+// one, whichever look sees it first: the order may have come while no operator ran.
 func Sort(known Known, l Look) (keep Known, behind bool) {
 	keep = Known{Revision: l.Revision, Template: l.Wants}
 	switch {

@@ -54,7 +54,7 @@ func TestItFencesBeforeItAsksI3(t *testing.T) {
 	})
 }
 
-// Whoever reads the log learns what is seen, and what the sidecar does about it: of each target, and of each state of MySQL, once.
+// The log says what is seen and what the sidecar does about it: once for each target, and once for each state of MySQL.
 func TestTheLogSaysWhatTheSidecarDoes(t *testing.T) {
 	var said bytes.Buffer
 	story(t, func(t *testing.T, w *world) {

@@ -74,7 +74,7 @@ func (r *sessions) Next(into []driver.Value) error {
 	return nil
 }
 
-// A backup that is stopped has its sessions ended by whoever notices first: the end of its context, mysqldump's end, and its own. Two at once
+// What notices first that a backup is stopped ends its sessions: the end of its context, mysqldump's end, or its own. Two at once
 // on one connection would break it, and the locks would stay on the site.
 func TestSessionsAreEndedOneCallAfterTheOther(t *testing.T) {
 	server := &oneAtATime{}

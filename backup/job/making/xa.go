@@ -12,7 +12,7 @@ import (
 )
 
 // XA PREPARE has a GTID of its own, so the GTID set of a dump holds it. Its rows are in no snapshot before XA COMMIT, which has another GTID.
-// A dump that was taken between the two would lack the rows for good: whoever replays the archive on top skips the XA PREPARE, and the XA COMMIT
+// A dump that was taken between the two would lack the rows for good: a replay of the archive on top skips the XA PREPARE, and the XA COMMIT
 // finds nothing. So there is no dump of such a moment. A clone needs none of this: InnoDB keeps what is prepared, and CLONE copies it.
 
 // rightXA is what XA RECOVER needs. A site gives it to the account when it starts with this version.
