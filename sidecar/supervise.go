@@ -56,6 +56,7 @@ func supervise(runDir string, argv []string, log *slog.Logger) error {
 		started := time.Now()
 		ending, err := runOnce(argv, signals, timer)
 		if ending {
+			log.Info("mysqld ended, as asked", "uptime", time.Since(started).Round(time.Millisecond).String(), "error", fmt.Sprint(err))
 			return err
 		}
 		row = inARow(row, time.Since(started))
@@ -112,7 +113,7 @@ func runOnce(argv []string, signals <-chan os.Signal, timer *watchdog.Timer) (en
 	}
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
-	var why error
+	var killed, deadline time.Duration // when, and which deadline had passed; 0: not yet
 	look := time.NewTicker(watchdog.Interval)
 	defer look.Stop()
 	for {
@@ -121,24 +122,39 @@ func runOnce(argv []string, signals <-chan os.Signal, timer *watchdog.Timer) (en
 			ending = ending || s == syscall.SIGTERM || s == syscall.SIGINT || s == syscall.SIGQUIT
 			_ = cmd.Process.Signal(s) // it fails only if mysqld has ended already, which is fine
 		case err := <-done:
-			return ending, errors.Join(why, err)
+			return ending, errors.Join(whyKilled(killed, deadline), err)
 		case <-look.C:
-			if overdue(timer, started) {
+			if now, due := overdue(timer, started); due {
 				// Nothing comes before this: no log, no request. A mysqld that has ended already is fine.
 				_ = cmd.Process.Kill()
-				why = errWatchdog
+				if killed == 0 {
+					killed, deadline = max(1, now), timer.Deadline()
+				}
 			}
 		}
 	}
 }
 
-// overdue looks at the deadline, and notes that it did. If it cannot read the clock, it is true: without a clock it cannot
-// know whether the lease still lasts.
-func overdue(timer *watchdog.Timer, started time.Duration) bool {
+// whyKilled is nil if mysqld ended without the watchdog. How late the kill was, and how long the kernel then took to end the process,
+// are the two parts of the second guard's time: a busy machine stretches the first, a slow volume the second.
+func whyKilled(killed, deadline time.Duration) error {
+	if killed == 0 {
+		return nil
+	}
 	now, err := watchdog.Now()
 	if err != nil {
-		return true
+		return errors.Join(errWatchdog, err)
+	}
+	return fmt.Errorf("%w: killed %s after the deadline, and gone %s later", errWatchdog, (killed - deadline).Round(time.Millisecond), (now - killed).Round(time.Millisecond))
+}
+
+// overdue looks at the deadline, and notes that it did. If it cannot read the clock, it is true: without a clock it cannot
+// know whether the lease still lasts.
+func overdue(timer *watchdog.Timer, started time.Duration) (now time.Duration, due bool) {
+	now, err := watchdog.Now()
+	if err != nil {
+		return 0, true
 	}
 	timer.Beat(now)
-	return watchdog.Due(timer.Deadline(), started, now)
+	return now, watchdog.Due(timer.Deadline(), started, now)
 }

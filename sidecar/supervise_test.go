@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"regexp"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -107,6 +108,9 @@ func TestAMysqldIsKilledAtItsDeadlineI4(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), errWatchdog.Error()) {
 		t.Errorf("nobody is told why mysqld ended:\n%s", log.String())
+	}
+	if !regexp.MustCompile(`killed \d+m?s after the deadline, and gone \d+m?s later`).MatchString(log.String()) {
+		t.Errorf("nobody is told how late it was:\n%s", log.String())
 	}
 	if after, _ := watchdog.Now(); after < now+300*time.Millisecond || !timer.Watched(after) {
 		t.Errorf("it ended at %v, the deadline was %v; watched: %v", after, now+300*time.Millisecond, timer.Watched(after))

@@ -240,18 +240,35 @@ func firstCommit(journals []journal.Journal, from time.Duration) (time.Duration,
 	return first, first > 0
 }
 
-// mustFollow makes sure that the first commit of every other site came after the end of a process.
-func (s *Scene) mustFollow(l *life, from time.Duration, sites ...string) error {
-	for _, site := range sites {
-		at, some := firstCommit(s.W.Probes.Peek(site), from)
-		if some && l.mustLive("mysqld") == nil {
-			return fmt.Errorf("%s accepted a commit, and the old mysqld (process %d) runs", site, l.pid)
+// mustFollow makes sure that the first commit of every other site came after a site had closed: after the end of its mysqld, or after it
+// turned a writer away and accepted nothing any more. A mysqld that the sidecar's next run has fenced may end later than another opens.
+func (s *Scene) mustFollow(l *life, from time.Duration, active string, others ...string) error {
+	closed, some := closedSince(s.W.Probes.Peek(active), from)
+	if l.mustLive("mysqld") != nil && (!some || l.at < closed) {
+		closed, some = l.at, true
+	}
+	for _, site := range others {
+		at, accepted := firstCommit(s.W.Probes.Peek(site), from)
+		if accepted && !some {
+			return fmt.Errorf("%s accepted a commit, and the old mysqld (process %d) runs and has turned nobody away since its last commit", site, l.pid)
 		}
-		if some && at < l.at {
-			return fmt.Errorf("%s accepted a commit %s before the old mysqld had ended", site, l.at-at)
+		if accepted && at < closed {
+			return fmt.Errorf("%s accepted a commit %s before %s had closed", site, closed-at, active)
 		}
 	}
 	return nil
+}
+
+// closedSince is when a site turned a writer away, saying that it is closed, after the last commit that it accepted after a moment; false
+// if it did not.
+func closedSince(journals []journal.Journal, from time.Duration) (time.Duration, bool) {
+	last := from
+	for _, j := range journals {
+		for _, c := range j.Commits {
+			last = max(last, c.Ack)
+		}
+	}
+	return firstFence(journals, last)
 }
 
 // fenced are the words with which a server says that it is closed.

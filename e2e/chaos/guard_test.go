@@ -156,4 +156,11 @@ func TestWhatWritersMet(t *testing.T) {
 	if err := mustNotFence([]journal.Journal{open}, 3*s); err != nil {
 		t.Error(err)
 	}
+	if at, some := closedSince([]journal.Journal{shut}, 3*s); some {
+		t.Errorf("it accepted commits after it had turned somebody away at %s", at)
+	}
+	shut.States = append(shut.States, journal.State{At: 13 * s, Reason: "connection refused"}, journal.State{At: 14 * s, Reason: "3032"})
+	if at, some := closedSince([]journal.Journal{shut}, 3*s); !some || at != 14*s {
+		t.Errorf("closed at %s, %t", at, some)
+	}
 }

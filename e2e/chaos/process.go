@@ -107,6 +107,13 @@ func (s *Scene) Freeze(ctx context.Context, node string) error {
 		func(ctx context.Context) error { return s.Lab.ResumeNode(ctx, node) })
 }
 
+// FreezeKubelet stops the kubelet of a node; its containers go on, and nobody starts or ends one.
+func (s *Scene) FreezeKubelet(ctx context.Context, node string) error {
+	return s.Fault(ctx, "the kubelet of "+node+" is stopped",
+		func(ctx context.Context) error { return s.Lab.PauseKubelet(ctx, node) },
+		func(ctx context.Context) error { return s.Lab.ResumeKubelet(ctx, node) })
+}
+
 // PowerOff takes the power from nodes, and Boot gives it back to those that have none.
 func (s *Scene) PowerOff(ctx context.Context, nodes ...string) error {
 	return s.Fault(ctx, fmt.Sprintf("%v loses its power", nodes), func(ctx context.Context) error {

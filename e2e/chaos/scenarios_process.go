@@ -49,9 +49,16 @@ var processScenarios = []Scenario{
 	},
 	{
 		Name:       "hung-sidecar",
-		Proves:     "A primary whose sidecar stands still, and that only clients reach, is ended by its own supervisor within its lease, before another site opens.",
+		Proves:     "A primary whose sidecar stands still, and that only clients reach, is ended by its own supervisor or fenced by the sidecar's next run within its lease, before another site opens.",
 		Invariants: []string{"I1", "I2", "I4"}, Role: moves, Mixed: true,
-		Play: play(watch(mysqld), to(sidecar, (*Scene).Stop), leaveAlone, each(mustEnd, mustMove, mustFollow, mustStayShut)),
+		Play: play(watch(mysqld), to(sidecar, (*Scene).Stop), leaveAlone, each(mustClose, mustMove, mustFollow, mustStayShut)),
+	},
+	{
+		// Without a kubelet nobody replaces the sidecar, and nobody asks mysqld to end: the second guard stands alone.
+		Name:       "hung-sidecar-and-kubelet",
+		Proves:     "A primary whose sidecar and kubelet stand still, and that only clients reach, is ended by its own supervisor within its lease, before another site opens.",
+		Invariants: []string{"I1", "I2", "I4"}, Role: moves, Mixed: true,
+		Play: play(watch(mysqld), hit((*Scene).FreezeKubelet), to(sidecar, (*Scene).Stop), leaveAlone, each(mustEnd, mustMove, mustFollow, mustStayShut)),
 	},
 	{
 		Name:       "starved-sidecar",
@@ -176,9 +183,9 @@ func (s *Scene) sayEnd(how string, at time.Duration, err error) error {
 	return err
 }
 
-// mustFollow makes sure that the first commit of every other site came after the end of the mysqld that was watched.
+// mustFollow makes sure that the first commit of every other site came after the active one had closed for good.
 func mustFollow(_ context.Context, s *Scene) error {
-	return s.mustFollow(s.lives[mysqld], s.began, s.Others(s.Active)...)
+	return s.mustFollow(s.lives[mysqld], s.began, s.Active, s.Others(s.Active)...)
 }
 
 // mustBeReplaced waits until a program of the active site that was watched has ended and another one of its kind runs.

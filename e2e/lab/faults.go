@@ -24,6 +24,8 @@ func nodeCommand() *cobra.Command {
 		{"heal", "Put the node's cable back", (*cluster.Cluster).HealNode},
 		{"pause", "Stop every process of every container (SIGSTOP); kubelet goes on", (*cluster.Cluster).PauseNode},
 		{"resume", "Let the containers of a paused node go on (SIGCONT)", (*cluster.Cluster).ResumeNode},
+		{"pause-kubelet", "Stop the node's kubelet (SIGSTOP); containers go on", (*cluster.Cluster).PauseKubelet},
+		{"resume-kubelet", "Let a paused kubelet go on (SIGCONT)", (*cluster.Cluster).ResumeKubelet},
 		{"kill", "Loss of power: silent and at once; only the disk survives", (*cluster.Cluster).KillNode},
 		{"start", "Boot a killed node", (*cluster.Cluster).StartNode},
 	} {

@@ -14,7 +14,7 @@ import (
 func TestCommandNames(t *testing.T) {
 	for _, line := range []string{
 		"up", "down", "status", "kubeconfig", "tools", "load", "images", "exec", "volumes recycle",
-		"node cut", "node heal", "node pause", "node resume", "node kill", "node start", "net cut", "net heal",
+		"node cut", "node heal", "node pause", "node resume", "node pause-kubelet", "node resume-kubelet", "node kill", "node start", "net cut", "net heal",
 	} {
 		words := strings.Fields(line)
 		cmd, rest, err := newCommand().Find(words)

@@ -4,10 +4,10 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -93,7 +93,7 @@ func lastSeen(e eventsv1.Event) time.Time {
 // Diagnose writes all that helps to find out what went wrong into a folder below out/, and says where.
 func (g *Group) Diagnose(ctx context.Context, name string) {
 	dir := filepath.Join(g.Repo, "out", "diagnosis", name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
 		g.Say("no diagnosis: %v", err)
 		return
 	}
@@ -117,12 +117,17 @@ func (g *Group) Diagnose(ctx context.Context, name string) {
 	kubectl("nodes.txt", "get", "nodes,pv", "-o", "wide")
 	log, err := g.OperatorLog(ctx)
 	keep("operator.log", log, err)
-	pods, _ := g.Pods(ctx)
-	for _, p := range pods {
-		for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
-			kubectl(p.Name+"-"+c.Name+".log", "-n", g.Namespace, "logs", p.Name, "-c", c.Name, "--timestamps")
-			kubectl(p.Name+"-"+c.Name+"-before.log", "-n", g.Namespace, "logs", p.Name, "-c", c.Name, "--timestamps", "--previous")
-		}
-	}
+	keep("pod-logs.txt", "The logs of all containers are in the folder of their node.", g.copyLogs(dir))
 	g.Say("what may help to understand it is in %s", strings.TrimPrefix(dir, g.Repo+"/"))
+}
+
+// copyLogs copies the logs of the group's containers, of earlier runs, too. It reads the nodes' disks: a node that is cut off or whose
+// kubelet stands still has no other way to give them.
+func (g *Group) copyLogs(dir string) error {
+	pods, err := filepath.Glob(filepath.Join(g.Lab.Dir(), "nodes", "*", "podlogs", g.Namespace+"_*"))
+	for _, pod := range pods {
+		node := filepath.Base(filepath.Dir(filepath.Dir(pod)))
+		err = errors.Join(err, os.CopyFS(filepath.Join(dir, node, filepath.Base(pod)), os.DirFS(pod)))
+	}
+	return err
 }

@@ -68,6 +68,34 @@ func (c *Cluster) ResumeNode(_ context.Context, name string) error {
 	})
 }
 
+// PauseKubelet stops the kubelet of a node (SIGSTOP): containers go on, and nobody starts or ends one.
+func (c *Cluster) PauseKubelet(_ context.Context, node string) error {
+	return c.signalKubelet(node, syscall.SIGSTOP)
+}
+
+// ResumeKubelet lets the kubelet of a node go on.
+func (c *Cluster) ResumeKubelet(_ context.Context, node string) error {
+	return c.signalKubelet(node, syscall.SIGCONT)
+}
+
+func (c *Cluster) signalKubelet(node string, sig syscall.Signal) error {
+	s, err := c.state()
+	if err != nil {
+		return err
+	}
+	if err := s.checkAlive(node); err != nil {
+		return err
+	}
+	kubelet, ok := s.Processes["kubelet-"+node]
+	if !ok || !kubelet.Alive() {
+		return fmt.Errorf("no kubelet runs on node %s", node)
+	}
+	if err := syscall.Kill(kubelet.PID, sig); err != nil {
+		return fmt.Errorf("signal kubelet of %s: %w", node, err)
+	}
+	return nil
+}
+
 func (s *state) checkAlive(node string) error {
 	if _, err := find(s.Nodes, node); err != nil {
 		return err
