@@ -100,7 +100,7 @@ func fenceOn(ctx context.Context, conn *sql.Conn, opts FenceOptions) (FenceResul
 // letReadersIn lifts offline_mode on a read-only server, unless a client could then commit a prepared XA transaction.
 func letReadersIn(ctx context.Context, conn *sql.Conn, result FenceResult) (FenceResult, error) {
 	var err error
-	if result.PreparedXA, err = countPreparedXA(ctx, conn); err != nil {
+	if result.PreparedXA, err = CountPreparedXA(ctx, conn); err != nil {
 		// Without the count, offline_mode stays on and nothing is claimed: a commit could come in.
 		return FenceResult{}, fmt.Errorf("look for prepared XA transactions: %w", err)
 	}
@@ -195,7 +195,8 @@ func killSessions(ctx context.Context, conn *sql.Conn) (int, error) {
 	return len(ids), nil
 }
 
-func countPreparedXA(ctx context.Context, conn *sql.Conn) (n int, err error) {
+// CountPreparedXA counts the transactions that XA PREPARE has left to an XA COMMIT or XA ROLLBACK of somebody. It needs XA_RECOVER_ADMIN.
+func CountPreparedXA(ctx context.Context, conn *sql.Conn) (n int, err error) {
 	rows, err := conn.QueryContext(ctx, "XA RECOVER")
 	if err != nil {
 		return 0, err

@@ -48,7 +48,7 @@ func (db *DB) PreparedXA(ctx context.Context) (n int, err error) {
 	conn, err := db.pool.Conn(ctx)
 	if err == nil {
 		defer func() { _ = conn.Close() }()
-		n, err = countPreparedXA(ctx, conn)
+		n, err = CountPreparedXA(ctx, conn)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("look for prepared XA transactions on %s: %w", db.target, err)

@@ -219,7 +219,7 @@ func sitesOf(cr *v1alpha1.MysqlFailoverGroup, live *wire.GroupStatus, active str
 }
 
 func (s *Site) addKnown(k v1alpha1.SiteStatus) {
-	s.State, s.Message, s.ErrantSet = string(k.State), k.Message, k.Errant
+	s.State, s.Reason, s.Message, s.ErrantSet = string(k.State), k.Reason, k.Message, k.Errant
 	s.Foreign = k.Reason == v1alpha1.ReasonForeignWriter && !s.Active
 	s.KeptFenced = k.KeptFenced
 	s.Provisioned, s.Version, s.Node = k.Provisioned, k.Version, k.Node
@@ -236,6 +236,9 @@ func (s *Site) addLive(l wire.SiteStatus) {
 	s.LagSeconds, s.Behind, s.Errant = l.LagSeconds, l.Behind, l.Errant
 	s.ReplicatingFrom, s.Fence = l.ReplicatingFrom, l.Fence
 	s.Message, s.Volume = l.Message, l.Volume
+	if l.State != "" && l.State != s.State {
+		s.Reason = "" // it was noted for the state before
+	}
 	for into, value := range map[*string]string{&s.State: l.State, &s.Version: l.Version, &s.Node: l.Node} {
 		if value != "" {
 			*into = value

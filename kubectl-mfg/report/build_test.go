@@ -87,6 +87,22 @@ func TestHealth(t *testing.T) {
 			change:  func(_ *group, v *LiveView) { v.Status.Groups[0].Sites[0].SidecarReachable = false },
 			summary: SummaryDegraded, want: []v1alpha1.Reason{v1alpha1.ReasonSidecarSilent + " paris"},
 		},
+		"ReplicaLacksRows": {
+			reason: "a replica that skips transactions looks whole by its GTID set, and must not take over",
+			change: func(cr *group, v *LiveView) {
+				cr.Status.Sites[1].State, cr.Status.Sites[1].Reason = v1alpha1.SiteReplica, v1alpha1.ReasonReplicationFiltered
+				v.Status.Groups[0].Sites[1].Message = "a replication filter is set"
+			},
+			summary: SummaryDegraded, want: []v1alpha1.Reason{v1alpha1.ReasonReplicationFiltered + " rome"},
+		},
+		"ReplicaLackedRowsBefore": {
+			reason: "what was noted of another state is no problem of this one",
+			change: func(cr *group, v *LiveView) {
+				cr.Status.Sites[1].State, cr.Status.Sites[1].Reason = v1alpha1.SiteDetached, v1alpha1.ReasonReplicationFiltered
+				v.Status.Groups[0].Sites[1].Message = "follows paris"
+			},
+			summary: SummaryReady,
+		},
 		"CloningDoesNotAnswer": {
 			reason: "a site whose data is replaced does not answer at times; its state says more",
 			change: func(_ *group, v *LiveView) {

@@ -218,7 +218,10 @@ func (s Site) problem() (Problem, bool) {
 		return s.foreignProblem(), true
 	}
 	if s.Fit() {
-		return s.sidecarProblem()
+		if p, bad := s.sidecarProblem(); bad {
+			return p, true
+		}
+		return s.unfitCopy()
 	}
 	if s.State == "" && s.Reachable == nil {
 		return Problem{}, false
@@ -265,6 +268,14 @@ func (s Site) sidecarProblem() (Problem, bool) {
 		message = "has a sidecar that does not answer: the site cannot be fenced or moved in time"
 	}
 	return Problem{Reason: v1alpha1.ReasonSidecarSilent, Site: s.Name, Message: message}, true
+}
+
+// unfitCopy is the problem of a replica that replicates and still cannot take over: it lacks rows, or its volume takes none.
+func (s Site) unfitCopy() (Problem, bool) {
+	if s.Active || s.Message == "" || s.Reason != v1alpha1.ReasonReplicationFiltered && s.Reason != v1alpha1.ReasonVolumeTakesNoWrites {
+		return Problem{}, false
+	}
+	return Problem{Reason: s.Reason, Site: s.Name, Message: s.Message, OfSite: true}, true
 }
 
 // distinct drops problems that repeat an earlier one.

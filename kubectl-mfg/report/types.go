@@ -258,6 +258,8 @@ type Site struct {
 	Role   string `json:"role"`
 	Active bool   `json:"active"`
 	State  string `json:"state,omitempty"`
+	// Reason is why the site is in that state, as the operator noted it last; empty if there is nothing to add.
+	Reason v1alpha1.Reason `json:"reason,omitempty"`
 
 	Reachable *bool `json:"reachable,omitempty"`
 	// SidecarReachable is false for a site whose MySQL may serve, but which could not be fenced.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/mysql-mfg/mfg/backup/job/terms"
+	"github.com/mysql-mfg/mfg/internal/mysql"
 )
 
 // XA PREPARE has a GTID of its own, so the GTID set of a dump holds it. Its rows are in no snapshot before XA COMMIT, which has another GTID.
@@ -61,7 +62,7 @@ func (s *source) checkXA(ctx context.Context) error {
 
 // nonePrepared fails if an XA transaction is prepared.
 func (s *source) nonePrepared(ctx context.Context) error {
-	n, err := preparedXA(ctx, s.held)
+	n, err := mysql.CountPreparedXA(ctx, s.held)
 	if err != nil {
 		return s.explain(fmt.Errorf("look for prepared XA transactions: %w", err))
 	}
@@ -70,18 +71,6 @@ func (s *source) nonePrepared(ctx context.Context) error {
 			"end it on the active site with XA COMMIT or XA ROLLBACK", n))
 	}
 	return nil
-}
-
-func preparedXA(ctx context.Context, conn *sql.Conn) (n int, err error) {
-	rows, err := conn.QueryContext(ctx, "XA RECOVER")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		n++
-	}
-	return n, rows.Err()
 }
 
 // endedXA counts the statements that have ended XA transactions, or have begun to, since the server started, the applier's too.
