@@ -68,6 +68,8 @@ type settings struct {
 	assignsIDs    bool
 	tracing       string
 	upgrades      upgradeSettings
+	// notes say which settings cannot be used, and what is done instead.
+	notes []string
 }
 
 func main() {
@@ -108,9 +110,7 @@ func parse(args []string) (settings, error) {
 	if err := f.Parse(args); err != nil {
 		return s, err
 	}
-	if err := s.upgrades.check(); err != nil {
-		return s, err
-	}
+	s.notes = s.upgrades.settle()
 	s.holder = os.Getenv("POD_NAME")
 	switch {
 	case f.NArg() > 0:
@@ -152,6 +152,9 @@ func run(ctx context.Context, args []string) error {
 	}
 	if err := wire(mgr, s, log, term); err != nil {
 		return err
+	}
+	for _, note := range s.notes {
+		log.Error("a setting cannot be used", "setting", note)
 	}
 	log.Info("starting operator", "version", version())
 	return mgr.Start(ctx)

@@ -20,10 +20,13 @@ func addTraces(mgr ctrl.Manager, s settings, log *slog.Logger) error {
 	if s.tracing == "" {
 		return nil
 	}
-	exporter, err := tracing.New(tracing.Options{Endpoint: s.tracing, Version: version(), Watch: watchGroups(mgr.GetCache()), Log: log})
+	exporter, err := tracing.New(tracing.Options{Endpoint: s.tracing, Version: version(), Log: log})
 	if err != nil {
-		return fmt.Errorf("--tracing-endpoint: %w", err)
+		// Traces are for looking back. Without the operator no group fails over.
+		log.Error("no traces are sent: --tracing-endpoint cannot be used", "error", err)
+		return nil
 	}
+	exporter.Watch = watchGroups(mgr.GetCache())
 	return mgr.Add(exporter)
 }
 

@@ -24,8 +24,14 @@ const mostSpans = 32
 
 var days = []string{"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"}
 
-// ParseWindow reads a window such as "Mon-Fri 22:00-04:00; Sat,Sun 00:00-24:00". Without days a span is of every day.
+// Never is the window that is never open: its span is of no day.
+var Never = Window{{text: "never"}}
+
+// ParseWindow reads a window such as "Mon-Fri 22:00-04:00; Sat,Sun 00:00-24:00", or "never". Without days a span is of every day.
 func ParseWindow(text string) (Window, error) {
+	if strings.TrimSpace(text) == Never[0].text {
+		return Never, nil
+	}
 	var w Window
 	for _, part := range strings.Split(text, ";") {
 		part = strings.TrimSpace(part)
@@ -127,6 +133,9 @@ func (w Window) Text() string {
 func (w Window) String() string {
 	if len(w) == 0 {
 		return "always"
+	}
+	if w.Text() == Never[0].text {
+		return Never[0].text
 	}
 	return w.Text() + " UTC"
 }

@@ -30,6 +30,7 @@ func TestWindows(t *testing.T) {
 		{"Mon-Fri 22:00-04:00", at(28, 23), false}, {"Fri-Mon 00:00-24:00", at(22, 12), true}, {"Fri-Mon 00:00-24:00", at(24, 12), false},
 		{"Tue,Thu 09:00-17:00; Sun 00:00-24:00", at(26, 10), true}, {"Tue,Thu 09:00-17:00; Sun 00:00-24:00", at(25, 10), false},
 		{"22:00-00:00", at(23, 23), true}, {"22:00-00:00", at(23, 0), false},
+		{"never", at(23, 0), false}, {" never ", at(28, 23), false},
 		{"02:00-04:00", at(23, 4).In(time.FixedZone("x", 3600)), false},
 	} {
 		if got := window(t, tc.text).Open(tc.at); got != tc.open {
@@ -46,11 +47,17 @@ func TestWindows(t *testing.T) {
 
 // A window is shown as it was written, without the blanks that do not matter, and is read again as the same.
 func TestHowAWindowIsTold(t *testing.T) {
-	for text, want := range map[string]string{"": "always", " ; ": "always", "Mon   02:00-04:00;;Sat 00:00-24:00": "Mon 02:00-04:00; Sat 00:00-24:00 UTC"} {
+	for text, want := range map[string]string{"": "always", " ; ": "always", "never": "never", "Mon   02:00-04:00;;Sat 00:00-24:00": "Mon 02:00-04:00; Sat 00:00-24:00 UTC"} {
 		w := window(t, text)
 		if w.String() != want || window(t, w.Text()).String() != want {
 			t.Errorf("%q: %s", text, w)
 		}
+	}
+}
+
+func TestNeverDoesNotOpen(t *testing.T) {
+	if at := Never.Next(time.Now()); !at.IsZero() {
+		t.Errorf("it opens at %s", at)
 	}
 }
 
