@@ -89,6 +89,26 @@ var stallScenarios = []scenario{
 			})
 		})
 	}},
+	{name: "stalled volume that only an order moves away from", shape: func(w *world) { w.policy.stall = 0 }, script: func(w *world) {
+		if w.api.group.durable.ActiveSite != "a" {
+			return // the role has moved before the script begins
+		}
+		thaw := w.stall(w.sites[0].vol)
+		w.after(20*time.Second, func() { // before that the order would be answered: the site may only be slow
+			if w.api.group.durable.ActiveSite != "a" {
+				thaw()
+				return
+			}
+			w.reached("the volume of a stalls, and a person orders another site")
+			w.api.change(func(o *object) { o.forceTo = w.sites[1].name })
+			w.after(w.policy.lease+40*time.Second, func() {
+				if d := w.api.group.durable; d.ActiveSite == "a" || d.Transition != nil {
+					w.fail("live", "the order moves nothing, although the volume of the open site takes no writes")
+				}
+				thaw()
+			})
+		})
+	}},
 	{name: "stalled volume of a candidate", script: func(w *world) {
 		if w.api.group.durable.ActiveSite != w.sites[0].name {
 			return // the role has moved before the script begins

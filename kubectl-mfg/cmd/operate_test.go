@@ -266,6 +266,12 @@ func TestAcceptDataLoss(t *testing.T) {
 		"JustYes":    {"", "y\n", lost, nil, cli.ExitUsage, 0, []string{"nothing was changed"}},
 		"NoTerminal": {"", "", lost, nil, cli.ExitUsage, 0, []string{"no --yes"}},
 		"ActiveOpen": {"--yes", "", nil, nil, cli.ExitRefused, 0, []string{"paris accepts writes", "kubectl mfg failover orders -n shop --to frankfurt"}},
+		"ActiveStalled": {"--yes", "", func(f *fakeAPI) {
+			f.groups[0].Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: wire.WriteDiskStalled, Message: "x"}}
+		}, done, cli.ExitHealthy, 1, []string{"frankfurt is active under epoch 8"}},
+		"ActiveFull": {"--yes", "", func(f *fakeAPI) {
+			f.groups[0].Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionAvailable, Status: metav1.ConditionFalse, Reason: wire.WriteDiskFull, Message: "x"}}
+		}, nil, cli.ExitRefused, 0, []string{"paris accepts writes"}},
 		"TargetGone": {"--yes", "", func(f *fakeAPI) { lost(f); f.live.Groups[0].Sites[1].Reachable = false }, nil, cli.ExitRefused, 0, []string{"frankfurt does not answer"}},
 		"OtherOrder": {"--yes", "", func(f *fakeAPI) {
 			lost(f)

@@ -5,8 +5,12 @@ package failover
 import (
 	"context"
 	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
@@ -59,7 +63,7 @@ func (op *Op) forceAllowed(view request.Outlook) error {
 		return err
 	}
 	for _, s := range view.Report.Sites {
-		if s.Active && s.Writable != nil && *s.Writable {
+		if s.Active && s.Writable != nil && *s.Writable && !stalled(view.Report) {
 			return cli.Refused("refused: %s accepts writes, so nothing needs to be lost\n  move the role without loss: kubectl mfg failover %s -n %s --to %s",
 				s.Name, op.Group, op.Namespace, op.To)
 		}
@@ -68,6 +72,15 @@ func (op *Op) forceAllowed(view request.Outlook) error {
 		return cli.Refused("refused: %s does not answer and could not be opened\n  see why: kubectl describe pods -n %s -l %s", op.To, op.Namespace, pods.Selector(op.Group, op.To))
 	}
 	return nil
+}
+
+// stalled is true while the active site is open and its volume takes no writes: it acknowledges none, and only an order moves the role if the
+// rules keep it there.
+func stalled(r report.MysqlFailoverGroupReport) bool {
+	return slices.ContainsFunc(r.Conditions, func(c report.Condition) bool {
+		return c.Type == v1alpha1.ConditionAvailable && c.Status == string(metav1.ConditionFalse) &&
+			(c.Reason == wire.WriteDiskStalled || c.Reason == wire.WriteDiskFailed)
+	})
 }
 
 func (op *Op) forcePlan(view request.Outlook) []screen.Line {

@@ -38,6 +38,14 @@ func mayTakeNoWrites(site Site) string {
 // stalled replaces an active site whose volume has taken no writes for stallTimeout, or says why it may not.
 func stalled(s Snapshot, d Decision, a Site) Decision {
 	limit, lasted := s.Policy.StallTimeout, StalledFor(s, d.Memory, a)
+	if _, known := s.Site(s.Order.To); known && s.Order.Elsewhere(a.Name) && lasted >= promotion.StallLasts {
+		// The site is open, but no client gets a commit acknowledged, so the order throws away no more than at any site that is down. It may
+		// be the only way out: in mode Manual, in a pause, in the cooldown, above the loss budget or without a stallTimeout.
+		d.Effects = nil
+		d = due(s, d, TopologyTransition, v1alpha1.ReasonForced)
+		d.Status.Transition.DetectedAt = d.Memory.Of(a.Name).StalledSince
+		return d
+	}
 	if limit <= 0 || lasted == 0 {
 		return d
 	}

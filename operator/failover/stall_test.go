@@ -11,6 +11,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/facts/factstest"
+	"github.com/mysql-mfg/mfg/operator/promotion"
 )
 
 // lasts polls for a time, as long as nothing begins.
@@ -102,6 +103,39 @@ func TestAStalledVolumeMovesTheRole(t *testing.T) {
 		}
 		if (tc.stands != "") != (d.StallStands != "") || !strings.Contains(d.StallStands, tc.stands) || !strings.Contains(d.Message, tc.stands) {
 			t.Errorf("%s: stands for %q: %s", name, d.StallStands, d.Message)
+		}
+	}
+}
+
+// TestAnOrderMovesAStalledSiteI2I7: while no client gets a commit acknowledged, a person's order is followed where the rules keep the role; the gate
+// waits for the proof that the old site is closed, as in any failover. A site that may only have been slow is not given up.
+func TestAnOrderMovesAStalledSiteI2I7(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Snapshot)
+		to     string
+	}{
+		"mode Manual":          {func(s *Snapshot) { s.Policy.Mode = v1alpha1.FailoverManual }, "b"},
+		"switched off":         {func(s *Snapshot) { s.Policy.StallTimeout = 0 }, "b"},
+		"a pause":              {func(s *Snapshot) { s.Policy.PausedUntil = s.Now.Add(time.Hour) }, "b"},
+		"no budget":            {func(s *Snapshot) { s.Policy.MaxLost, s.Sites[0].MySQL.Executed = new(int64), factstest.Set("A:1-11") }, "b"},
+		"it hangs for a while": {func(s *Snapshot) { s.Sites[0].Sidecar.Report.WriteProbe.ForMillis = 9_999 }, ""},
+		"the volume is full":   {func(s *Snapshot) { s.Sites[0].Sidecar.Report.WriteProbe.Reason = wire.WriteDiskFull }, ""},
+		"the probe is old":     {func(s *Snapshot) { s.Sites[0].Sidecar.Report.WriteProbe.AgeMillis = 11_000 }, ""},
+		"the order is to stay": {func(s *Snapshot) { s.Policy.StallTimeout, s.Policy.ForceTo = 0, "a" }, ""},
+		"nobody knows that":    {func(s *Snapshot) { s.Policy.StallTimeout, s.Policy.ForceTo = 0, "elsewhere" }, ""},
+	} {
+		s := factstest.StalledGroup(wire.WriteDiskStalled)
+		s.Policy.ForceTo = "b"
+		tc.change(&s)
+		s, d := lasts(s, Memory{}, 20*time.Second)
+		if tr := d.Status.Transition; (tr == nil) != (tc.to == "") || tr != nil && (tr.To != tc.to || tr.From != "a" || tr.Kind != v1alpha1.FailoverForced || !d.Hold || s.Now.Sub(tr.DetectedAt) != promotion.StallLasts) {
+			t.Errorf("%s: %+v, %s", name, tr, d.Message)
+		}
+		if tc.to == "" {
+			continue
+		}
+		if slices.ContainsFunc(d.Effects, func(e Effect) bool { _, opens := e.(Open); return opens }) {
+			t.Errorf("%s: a site is opened before the old one is proven closed: %v", name, d.Effects)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func (t Takeover) serves() bool {
 		from, _ := t.s.Site(change.From)
 		return active.Writable() || from.Writable()
 	}
-	return active.Writable()
+	return active.Writable() && !active.Stalls() // a volume that takes no writes acknowledges none either
 }
 
 // OrOrder adds to a remedy how a person overrides the rule, with words that join the two, but not while a site serves.
