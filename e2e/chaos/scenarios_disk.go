@@ -5,6 +5,8 @@ package main
 import (
 	"context"
 	"time"
+
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
 // Disks that are full, stand still, are slow or fail. Each has a group apart, on file systems of its own.
@@ -39,6 +41,13 @@ var diskScenarios = []Scenario{
 		Play: play(hit((*Scene).FreezeDisk), mustMoveInTime, wait(5*time.Second), heal, mustWrite),
 	},
 	{
+		// An open site whose volume hangs accepts writes by every variable of MySQL; only its clients know better.
+		Name:       "stalled-disk-ordered",
+		Proves:     "In mode Manual a primary whose disk does not answer stays until a person orders another site, and then writes beside nobody, also once the disk goes on.",
+		Invariants: []string{"I1", "I2", "I4", "I7"}, Role: moves, Apart: true, Tune: mode(v1alpha1.FailoverManual),
+		Play: play(hit((*Scene).FreezeDisk), wait(20*time.Second), orderCandidate, mustMoveInTime, wait(5*time.Second), heal, mustWrite),
+	},
+	{
 		Name:       "failing-disk",
 		Proves:     "A primary whose disk returns an error for every read and write is replaced, and comes back once the disk is mended: as a replica, or held for what only it has.",
 		Invariants: []string{"I1", "I2", "I4", "I7"}, Role: moves, Apart: true,
@@ -50,6 +59,11 @@ var diskScenarios = []Scenario{
 		Invariants: []string{"I7"}, Role: stays, Lossless: true, Apart: true,
 		Play: play(hit((*Scene).SlowDisk), mustOutlive(20*time.Second), heal, mustWrite),
 	},
+}
+
+// orderCandidate orders the candidate to take over, whatever may be lost.
+func orderCandidate(ctx context.Context, s *Scene) error {
+	return s.Annotate(ctx, v1alpha1.AnnotationForceFailover, s.Candidate)
 }
 
 // mustMoveInTime waits for a failover that begins only after stallTimeout, which is most of our patience.
