@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -18,6 +19,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mysql-mfg/mfg/api/pace"
 )
 
 const (
@@ -215,6 +218,18 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
+// TestWindowsOfUpgrades: what the operator can read, the schema takes.
+func TestWindowsOfUpgrades(t *testing.T) {
+	for _, window := range []string{"", "never", "22:00-04:00", "9:00-17:00", "Mon-Fri 22:00-04:00; Sat,Sun 00:00-24:00", "Tue,Thu-Fri 09:00-17:00;Sun 00:00-24:00;"} {
+		if _, err := pace.ParseWindow(window); err != nil {
+			t.Fatal(err)
+		}
+		if out, complaint := run(t, renderArgs(t, operatorChart, fmt.Sprintf("upgrades: {window: %q}", window))...); complaint != "" || window != "" && !strings.Contains(out, window) {
+			t.Errorf("%q: %s", window, complaint)
+		}
+	}
+}
+
 func TestRefusedValues(t *testing.T) {
 	tests := map[string]struct{ chart, values, want string }{
 		"escrow Secret that is none":   {operatorChart, `auxiliary: {escrowTLS: {enabled: true, existingSecret: a/b}}`, "existingSecret"},
@@ -228,6 +243,9 @@ func TestRefusedValues(t *testing.T) {
 		"pods without controllers":     {operatorChart, `podProtection: {replicaSetControllers: []}`, "replicaSetControllers"},
 		"caches without controllers":   {operatorChart, `podProtection: {statefulSetControllers: []}`, "statefulSetControllers"},
 		"denied and only warned":       {operatorChart, `podProtection: {actions: [Deny, Warn]}`, "actions"},
+		"window of other days":         {operatorChart, `upgrades: {window: "Mo-Fr 22:00-04:00"}`, "window"},
+		"window of hours alone":        {operatorChart, `upgrades: {window: "22-04"}`, "window"},
+		"window after midnight":        {operatorChart, `upgrades: {window: "22:00-28:00"}`, "window"},
 		"unknown log level":            {operatorChart, `logging: {level: loud}`, "level"},
 		"unknown field of a group":     {groupChart, `replicas: 3`, "replicas"},
 		"unknown field of a site":      {groupChart, `sites: [{name: a, role: dr-only, zone: x}, {name: b, role: dr-only}]`, "zone"},

@@ -154,7 +154,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	for _, note := range s.notes {
-		log.Error("a setting cannot be used", "setting", note)
+		log.Error("a setting cannot be used", "error", note)
 	}
 	log.Info("starting operator", "version", version())
 	return mgr.Start(ctx)
