@@ -44,6 +44,8 @@ type header struct {
 // reader reads the events of one log, or of a part of one, without more than one piece of it in memory.
 type reader struct {
 	in *bufio.Reader
+	// begins is true if this is the beginning of a log, which has a magic.
+	begins bool
 	// checksummed is true if events end with a checksum; a format description says so.
 	checksummed bool
 	// left is how much of the current event has not been read.
@@ -52,8 +54,9 @@ type reader struct {
 	read int64
 }
 
-func newReader(in io.Reader, checksummed bool) *reader {
-	return &reader{in: bufio.NewReaderSize(in, 256<<10), checksummed: checksummed}
+// newReader reads a binary log from its beginning, or from within it: there it has no magic, and the time of an event may look like one.
+func newReader(in io.Reader, begins, checksummed bool) *reader {
+	return &reader{in: bufio.NewReaderSize(in, 256<<10), begins: begins, checksummed: checksummed}
 }
 
 // next reads the header of the next event, past what is left of the one before. io.EOF is the end, between two events.
@@ -61,7 +64,7 @@ func (r *reader) next() (header, error) {
 	if err := r.skip(); err != nil {
 		return header{}, err
 	}
-	if start, err := r.in.Peek(len(magic)); r.read == 0 && err == nil && string(start) == string(magic) {
+	if start, err := r.in.Peek(len(magic)); r.begins && r.read == 0 && err == nil && string(start) == string(magic) {
 		r.read += int64(len(magic))
 		if _, err := r.in.Discard(len(magic)); err != nil {
 			return header{}, err

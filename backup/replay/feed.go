@@ -93,7 +93,7 @@ func (f *feed) describeBy(ctx context.Context, begin func(context.Context) (io.R
 		return err
 	}
 	defer func() { _ = in.Close() }() // its end is not looked for
-	f.reader = newReader(in, false)
+	f.reader = newReader(in, true, false)
 	h, err := f.reader.next()
 	if err == nil && h.kind != replication.FORMAT_DESCRIPTION_EVENT || errors.Is(err, io.EOF) {
 		err = fmt.Errorf("%w: it has no format description", ErrDamaged)
@@ -111,7 +111,7 @@ func (f *feed) log(ctx context.Context, log Log, before int64) error {
 		return err
 	}
 	defer func() { _ = in.Close() }() // of what is not read to its end nobody asks for the end
-	f.reader = newReader(in, log.Begin != nil && f.reader.checksummed)
+	f.reader = newReader(in, log.Begin == nil, log.Begin != nil && f.reader.checksummed)
 	for {
 		h, err := f.reader.next()
 		if errors.Is(err, io.EOF) {

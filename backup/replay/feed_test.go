@@ -171,6 +171,18 @@ func TestSegmentsAreReadByTheBeginningOfTheirLog(t *testing.T) {
 	}
 }
 
+// TestATimeThatLooksLikeAMagic: a session may set the time of its events to anything, and a segment may begin with one.
+func TestATimeThatLooksLikeAMagic(t *testing.T) {
+	raw := (&logOf{}).event(replication.GTID_EVENT, make([]byte, 42))
+	copy(raw, magic)
+	if h, err := newReader(bytes.NewReader(raw), false, false).next(); err != nil || h.kind != replication.GTID_EVENT || int(h.size) != len(raw) {
+		t.Errorf("within a log: %+v, %v", h, err)
+	}
+	if h, err := newReader(bytes.NewReader(slices.Concat(magic, raw)), true, false).next(); err != nil || h.kind != replication.GTID_EVENT {
+		t.Errorf("at the beginning of a log: %+v, %v", h, err)
+	}
+}
+
 func TestDamageIsNotPassedOn(t *testing.T) {
 	good := (&logOf{checksums: true}).begin().add(1, "one").add(2, "two")
 	flipped := (&logOf{checksums: true}).begin().add(1, "one")
@@ -201,7 +213,7 @@ func TestWhatIsAppliedTellsHowMuchIsDone(t *testing.T) {
 	var m marks
 	for i := range int64(10) {
 		m.read(i * markEvery)
-		tr, err := newReader(nil, false).head((&logOf{}).event(replication.GTID_EVENT, append([]byte{0}, append(bytes.Repeat([]byte{0x11}, 16), byte(i+1), 0, 0, 0, 0, 0, 0, 0)...)))
+		tr, err := newReader(nil, true, false).head((&logOf{}).event(replication.GTID_EVENT, append([]byte{0}, append(bytes.Repeat([]byte{0x11}, 16), byte(i+1), 0, 0, 0, 0, 0, 0, 0)...)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -61,6 +62,9 @@ func (b *Backups) verify(ctx context.Context, k *look) (bool, error) {
 	return false, b.removeJob(ctx, k.verify.object)
 }
 
+// notTried are the reasons for which nothing of the backup was loaded: the scratch volume is too small or not empty, or the Job was told nonsense.
+var notTried = []v1alpha1.Reason{v1alpha1.ReasonVolumeTooSmall, v1alpha1.ReasonTargetNotEmpty, v1alpha1.ReasonBadConfig}
+
 // undecided is true if a verification that has ended says nothing of the backup. Only the program's own word is a verdict, and not if it names
 // something that may pass: a storage that is away must not have a good backup called bad, nor hide that it passed before.
 func (k *look) undecided() bool {
@@ -71,6 +75,8 @@ func (k *look) undecided() bool {
 		return !a.deadline || !a.started
 	case a.result.Reason == string(v1alpha1.ReasonNotFound):
 		return k.missing() < missingTries
+	case slices.Contains(notTried, v1alpha1.Reason(a.result.Reason)):
+		return true
 	}
 	return a.class().Passes()
 }

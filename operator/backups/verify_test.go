@@ -43,6 +43,12 @@ func TestAVerificationThatSaysNothingOfTheBackupIsTriedAgain(t *testing.T) {
 		"it was told to end": {func(w *world) {
 			w.ends("verify-monday", terms.ExitYielded, terms.Result{Reason: terms.Yielded, Backup: "monday"})
 		}, v1alpha1.ReasonYielded},
+		"its scratch volume was too small": {func(w *world) {
+			w.ends("verify-monday", terms.ExitRefused, terms.Result{Reason: terms.VolumeTooSmall, Backup: "monday"})
+		}, v1alpha1.ReasonVolumeTooSmall},
+		"it was told nonsense": {func(w *world) {
+			w.ends("verify-monday", terms.ExitConfig, terms.Result{Reason: terms.BadConfig, Backup: "monday"})
+		}, v1alpha1.ReasonBadConfig},
 		"its node was lost":              {func(w *world) { w.jobEnds(w.jobOf("verify-monday"), false, "") }, v1alpha1.ReasonFailed},
 		"its pod never came to run":      {func(w *world) { w.jobEnds(w.jobOf("verify-monday"), false, batchv1.JobReasonDeadlineExceeded) }, v1alpha1.ReasonFailed},
 		"it was killed for its memory":   {func(w *world) { w.ends("verify-monday", 137, "") }, v1alpha1.ReasonFailed},

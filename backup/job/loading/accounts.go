@@ -27,7 +27,10 @@ const (
 	numberConnectionKilled  = 1317
 	numberCannotGrantOnView = 1347
 	numberNoPlugin          = 1524
-	numberTooSlow           = 3024
+	// What follows for an account that could not be made, as for want of its plugin: GRANT makes none.
+	numberNoAccount = 1410
+	numberNoRole    = 3523
+	numberTooSlow   = 3024
 )
 
 // groupAccounts are statements that make the accounts of the group that is restored, and set root's password, whatever the backup brought. They
@@ -56,7 +59,8 @@ func groupAccounts(c terms.Config) ([]string, error) {
 }
 
 // missing are the errors of a statement about something that is not there: what is granted outlives tables and routines.
-var missing = []uint16{numberNoTable, numberNoDatabase, numberNoRoutine, numberNoColumn, numberGrantNeedsObject, numberNoGrantOnTable, numberCannotGrantOnView, numberNoPlugin}
+var missing = []uint16{numberNoTable, numberNoDatabase, numberNoRoutine, numberNoColumn, numberGrantNeedsObject, numberNoGrantOnTable, numberCannotGrantOnView, numberNoPlugin,
+	numberNoAccount, numberNoRole}
 
 // loadAccounts runs the statements. Those about something that is not there are warnings; their text holds hashes, and is not shown.
 func loadAccounts(ctx context.Context, conn *sql.Conn, statements []string) (warnings []string, err error) {

@@ -24,8 +24,8 @@ const restoredSuffix = ".restored"
 // recordSuffix is that of the file beside the directory of a site that says which backup it is given.
 const recordSuffix = ".backup"
 
-// recordMax is far above what we write.
-const recordMax = 64 << 10
+// recordMax is in bytes. A set of GTIDs may have 1 MiB and more, and stands in it twice.
+const recordMax = 8 << 20
 
 // record says which backup a site is given. It is durable before any of it is loaded, so that each try loads the same one, and so that
 // nobody takes the data of another group for a restored one.
@@ -73,6 +73,9 @@ func (l *Loader) note(r record) error {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return err
+	}
+	if len(raw) > recordMax {
+		return fmt.Errorf("the record of the restore has %d bytes, and at most %d can be read again", len(raw), recordMax) // nothing was touched
 	}
 	path := l.Config.Server.Dir + recordSuffix
 	if err := os.WriteFile(path+".new", raw, 0o600); err != nil {

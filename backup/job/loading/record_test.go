@@ -201,6 +201,16 @@ func TestOnlyWhatThisRestoreBroughtCountsI25(t *testing.T) {
 	if _, err := p.loaded(); terms.ReasonOf(err) != terms.TargetNotEmpty {
 		t.Errorf("a record that is none: %v", err)
 	}
+	long := record{GroupUID: "u", Backup: "monday", Reached: strings.Repeat("3e11fa47-71ca-11e1-9e33-c80aa9429562:1-9,", 40_000)}
+	if err := p.note(long); err != nil {
+		t.Errorf("a set as long as the archive takes: %v", err)
+	}
+	if r, err := p.noted(); err != nil || r == nil || r.Reached != long.Reached {
+		t.Errorf("a set as long as the archive takes is not read again: %v", err)
+	}
+	if long.Reached = strings.Repeat("x", recordMax); p.note(long) == nil {
+		t.Error("a record that could not be read again is written")
+	}
 	put(t, p.Config.Server.Dir+recordSuffix, strings.Repeat(" ", recordMax+1))
 	if _, err := p.loaded(); terms.ReasonOf(err) != terms.TargetNotEmpty {
 		t.Errorf("a record that is too large: %v", err)

@@ -47,7 +47,7 @@ func options(s terms.Source, password string, without []terms.View) string {
 	for _, v := range without {
 		b.WriteString(mysqld.OptionLine("ignore-table", v.Schema+"."+v.Name))
 	}
-	b.WriteString(mysqld.OptionLine("init-command", fmt.Sprintf("SET SESSION lock_wait_timeout = %d, net_write_timeout = %d", lockWait(s), netWriteTimeout)))
+	b.WriteString(mysqld.OptionLine("init-command", fmt.Sprintf("SET SESSION lock_wait_timeout = %d, net_write_timeout = %d, max_execution_time = 0", lockWait(s), netWriteTimeout)))
 	return b.String()
 }
 

@@ -96,7 +96,7 @@ func reach(ctx context.Context, s terms.Source) (_ *source, err error) {
 			return nil, src.explain(fmt.Errorf("reach site at %s: %w", to.Addr, err))
 		}
 		// Both are idle for as long as the dump takes.
-		if err := mysqld.Run(ctx, *into, "SET SESSION wait_timeout = 2000000, SESSION sql_mode = '', SESSION time_zone = '+00:00'"); err != nil {
+		if err := mysqld.Run(ctx, *into, "SET SESSION wait_timeout = 2000000, SESSION max_execution_time = 0, SESSION sql_mode = '', SESSION time_zone = '+00:00'"); err != nil {
 			return nil, src.explain(err)
 		}
 	}

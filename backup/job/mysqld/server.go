@@ -133,7 +133,9 @@ func (s *Server) Start(ctx context.Context) error {
 
 	s.cmd = exec.CommandContext(ctx, "mysqld", s.args("--skip-networking", "--socket="+socket, "--pid-file="+filepath.Join(s.Config.RunDir, "load.pid"),
 		"--init-file="+childFile, "--super-read-only=OFF", "--read-only=OFF", "--offline-mode=OFF", "--skip-replica-start=ON", "--event-scheduler=OFF",
-		"--innodb-flush-log-at-trx-commit=2", "--sync-binlog=0", "--max-allowed-packet=1G", "--innodb-doublewrite=OFF", "--require-secure-transport=OFF")...)
+		"--innodb-flush-log-at-trx-commit=2", "--sync-binlog=0", "--max-allowed-packet=1G", "--innodb-doublewrite=OFF", "--require-secure-transport=OFF",
+		// What the site sets for its clients must not end a load that its scratch server, without these, has verified.
+		"--max-execution-time=0", "--sql-require-primary-key=OFF", "--sql-generate-invisible-primary-key=OFF", "--disabled-storage-engines=")...)
 	s.cmd.ExtraFiles = []*os.File{init}
 	s.cmd.WaitDelay = childDelay
 	// CLONE ends mysqld to have it started again, and does it cleanly only if it believes that there is somebody who does.
