@@ -73,7 +73,9 @@ func (m *Map) Find(ctx context.Context, from Start, t archive.Target) (Road, err
 
 // Onto is the road to an exact set, which an earlier Find has found: the archive may have grown since.
 func (m *Map) Onto(from Start, target gtid.Set) (Road, error) {
-	route, err := archive.Plan(m.past, from.Have, archive.Target{Latest: true})
+	past := m.past
+	past.Unseen = nil // the set is known
+	route, err := archive.Plan(past, from.Have, archive.Target{Latest: true})
 	if err != nil {
 		return Road{}, err
 	}

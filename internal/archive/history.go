@@ -25,6 +25,8 @@ type Past struct {
 	// Earliest is the first commit of the history in the archive, Latest the latest point that can be recovered if there is no gap:
 	// everything that was committed until then is archived. Both are zero if there is nothing.
 	Earliest, Latest time.Time
+	// Unseen is an object that cannot be read, behind which nothing shows what it held: there is no telling how far the history goes.
+	Unseen *Unreadable
 }
 
 // EpochPast is one epoch.
@@ -84,7 +86,7 @@ func clip(text string) string {
 
 // History reads a listing. It decides what belongs to the history of the group (I26), what is lost and what is missing.
 func History(l Listing) Past {
-	p := Past{Epochs: epochsOf(l)}
+	p := Past{Epochs: epochsOf(l), Unseen: unseenEnd(l)}
 	judge(&p)
 	all := l.told()
 	for _, log := range l.Logs {

@@ -4,7 +4,9 @@ package archive
 
 import (
 	"cmp"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
@@ -25,7 +27,8 @@ type Listing struct {
 	Heartbeat *Heartbeat
 	// Pruned is nil if nothing was ever removed.
 	Pruned *Pruned
-	// Unreadable are manifests that cannot be read, with the reason. The files that they describe are missing, and so are a gap.
+	// Unreadable are manifests that cannot be read, with the reason. The files that they describe are missing. That is a gap if a later file
+	// tells what had been executed, and shows nowhere if there is none (Past.Unseen).
 	Unreadable []Unreadable
 	// Bytes is how much room the data takes, Orphans how much of that no manifest names.
 	Bytes, Orphans int64
@@ -112,4 +115,30 @@ func (l Listing) prunedSet() gtid.Set {
 		return gtid.Set{} // checked when it was read; an empty set claims less
 	}
 	return s
+}
+
+// unseenEnd finds an object that cannot be read and that no readable one makes up for; nil if there is none.
+func unseenEnd(l Listing) *Unreadable {
+	for i, u := range l.Unreadable {
+		if u.Key != heartbeatKey && !l.outlivedBy(u.Key) { // the heartbeat only says until when there was nothing more
+			return &l.Unreadable[i]
+		}
+	}
+	return nil
+}
+
+// outlivedBy is true if a readable file shows what an unreadable object held. That of a log is shown by a file of a later epoch or behind it in
+// its folder, which tells what had been executed before, and by a segment of the same log; that of an epoch by any file of the epoch.
+func (l Listing) outlivedBy(key string) bool {
+	folder := path.Dir(key)
+	epoch, _, _ := strings.Cut(path.Base(folder), "-") // its digits are padded
+	return slices.ContainsFunc(slices.Concat(l.Logs, l.Missing), func(log Log) bool {
+		if folder == epochsFolder {
+			return Epoch{Epoch: log.Epoch}.key() == key
+		}
+		if log.folder() == folder {
+			return log.key() > key || log.whole()+manifestEnd == key
+		}
+		return path.Base(log.folder()) > epoch+"." // behind every folder of that epoch: a dot comes after the hyphen
+	})
 }

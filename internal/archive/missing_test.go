@@ -81,6 +81,57 @@ func TestWhatIsMissingBehindItsManifestIsAGap(t *testing.T) {
 	}
 }
 
+// A manifest that cannot be read is a gap if something later tells what had been executed. At the end of the archive nothing does, and the latest
+// point would come out too early, without a word.
+func TestWhatCannotBeReadAtTheEndIsNotTheLatestPoint(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		spoiled func(logs []Log) string
+		later   bool
+		unseen  bool
+		refused bool
+	}{
+		"nothing":                      {func([]Log) string { return "" }, false, false, false},
+		"the first":                    {func(logs []Log) string { return logs[0].key() }, false, false, true}, // by the gap
+		"the last":                     {func(logs []Log) string { return logs[2].key() }, false, true, true},
+		"the last, and there is more":  {func(logs []Log) string { return logs[2].key() }, true, false, true}, // by the gap
+		"the epoch, and files show it": {func([]Log) string { return Epoch{Epoch: 1}.key() }, false, false, false},
+		"an epoch of which is no file": {func([]Log) string { return Epoch{Epoch: 2}.key() }, false, true, true},
+		"the heartbeat":                {func([]Log) string { return heartbeatKey }, false, false, false},
+	} {
+		a, dir := openFolder(t)
+		logs := threeLogs(t, a)
+		if err := a.PutHeartbeat(t.Context(), Heartbeat{Epoch: 1, Site: "a", ServerUUID: serverA, At: noon, GTIDExecuted: serverA + ":1-7"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.PutEpoch(t.Context(), Epoch{Epoch: 2, Site: "a", ServerUUID: serverA, PromotedAt: noon, GTIDExecuted: serverA + ":1-7"}); err != nil {
+			t.Fatal(err)
+		}
+		if tc.later {
+			m := newMadeLog(serverA + ":1-7")
+			m.transaction(8, 8*aSecond, 100)
+			must(t)(put(t, a, m, LogManifest{Epoch: 2, Site: "a", ServerUUID: serverA, Log: "binlog.000001", To: int64(len(m.raw)), Sealed: true}, NewCounter(gtid.Set{}, false), Recipients{}))
+		}
+		if key := tc.spoiled(logs); key != "" {
+			if err := os.WriteFile(filepath.Join(filepath.Dir(dir), key), []byte("{"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.forget(nil) // as the next process, which has read nothing yet
+		p := History(listed(t, a))
+		if (p.Unseen != nil) != tc.unseen {
+			t.Errorf("%s: %+v", name, p.Unseen)
+		}
+		have := gtid.MustParse(serverA + ":1-4")
+		if _, err := Plan(p, have, Target{Latest: true}); (RefusalOf(err) != nil) != tc.refused || err != nil && RefusalOf(err).Kind != InGap {
+			t.Errorf("%s: the latest point: %v", name, err)
+		}
+		if _, err := Plan(p, have, Target{GTID: serverA + ":5"}); err != nil && name != "the first" {
+			t.Errorf("%s: a target before it: %v", name, err)
+		}
+	}
+}
+
 // An object that was cut is as good as gone.
 func TestAnObjectThatWasCutIsAGap(t *testing.T) {
 	t.Parallel()

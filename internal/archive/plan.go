@@ -131,6 +131,9 @@ func (pl *planner) check() error {
 	case pl.t.BeforeFailover != 0:
 		return pl.checkFailover()
 	case pl.t.Latest:
+		if u := pl.past.Unseen; u != nil {
+			return refuse(InGap, "%s cannot be read, so the latest point of the archive is not known: choose a time, a GTID or a failover, or mend the object (%v)", u.Key, u.Err)
+		}
 		return nil
 	}
 	return pl.checkGTID(pl.t.GTID + pl.t.BeforeGTID)
