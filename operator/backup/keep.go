@@ -39,13 +39,14 @@ type Retention struct {
 }
 
 // Expired returns the backups of a profile to remove, the oldest first. It keeps what any rule keeps, the newest, the newest verified one and
-// what is in use. One dated in the future stays, and counts for no other. While none is younger than MaxAge, none goes: either no more are
+// what is in use. One in another storage stays, and counts for no other: nothing can remove its data there, and without the MysqlBackup nobody
+// would know of it. One dated in the future stays, and counts for no other. While none is younger than MaxAge, none goes: either no more are
 // made, or the clock is ahead, and those are all that there is.
 func Expired(all []Artifact, r Retention, now time.Time) []string {
 	if r.Count <= 0 && r.MaxAge <= 0 {
 		return nil
 	}
-	newest := pastFirst(all, now)
+	newest := slices.DeleteFunc(pastFirst(all, now), func(a Artifact) bool { return a.Elsewhere })
 	if r.Count <= 0 && (len(newest) == 0 || now.Sub(newest[0].FinishedAt) >= r.MaxAge) {
 		return nil
 	}

@@ -87,6 +87,11 @@ func TestElsewhere(t *testing.T) {
 	if s := (Health{All: all}).Ready(now); s.OK || s.Reason != v1alpha1.ReasonBackupElsewhere {
 		t.Errorf("ready: %+v", s)
 	}
+	// It stays, however old it is: only its MysqlBackup tells of it. And it keeps none that can be reached from being the newest.
+	old := []Artifact{{Name: "old", FinishedAt: now.Add(-time.Hour), Elsewhere: true, Verified: true}, {Name: "b", FinishedAt: now.Add(-2 * time.Hour)}, {Name: "c", FinishedAt: now.Add(-3 * time.Hour)}}
+	if gone := Expired(old, Retention{Count: 1}, now); !slices.Equal(gone, []string{"c"}) {
+		t.Errorf("retention removes %v", gone)
+	}
 	all[0].Elsewhere = false
 	if s := (Health{All: all}).Ready(now); !s.OK || v.Decide(all, now, now).Name != "1" {
 		t.Errorf("none is elsewhere: %+v", s)

@@ -18,7 +18,7 @@ import (
 type storedEvent struct{ schema, name, definer, mode, zone, charset, collation string }
 
 // restoreEvents gives the events of the loaded server the status that they had on the active site. If that is not
-// known of one, it stays disabled, and a warning says so: an event that was switched off there must not run.
+// known of one, it stays disabled, and a warning will say so: an event that was switched off there must not run.
 func (l *loading) restoreEvents(ctx context.Context, conn *sql.Conn) error {
 	stored, err := heldBackEvents(ctx, conn)
 	if err != nil {
@@ -42,10 +42,26 @@ func (l *loading) restoreEvents(ctx context.Context, conn *sql.Conn) error {
 			left++
 		}
 	}
-	if left > 0 {
-		l.warnings = append(l.warnings, fmt.Sprintf("%d events stay disabled: look at information_schema.EVENTS, and ALTER EVENT ... ENABLE those that must run", left))
-	}
+	l.eventsLeft = left
 	return terms.Fail(terms.LoadFailed, mysqld.Run(ctx, conn, "SET NAMES utf8mb4", "SET SESSION sql_mode = '', SESSION time_zone = '+00:00'"))
+}
+
+// countEvents notes how many events are held back after a replay. MySQL switches off every event that it creates or alters by replication, whatever
+// the event was on the active site.
+func (l *loading) countEvents(ctx context.Context, conn *sql.Conn) error {
+	stored, err := heldBackEvents(ctx, conn)
+	if err != nil {
+		return terms.Fail(terms.LoadFailed, fmt.Errorf("list events: %w", err))
+	}
+	l.eventsLeft = len(stored)
+	return nil
+}
+
+// warnOfEvents tells of the events that do not run.
+func (l *loading) warnOfEvents() {
+	if l.eventsLeft > 0 {
+		l.warnings = append(l.warnings, fmt.Sprintf("%d events stay disabled: look at information_schema.EVENTS, and ALTER EVENT ... ENABLE those that must run", l.eventsLeft))
+	}
 }
 
 func heldBackEvents(ctx context.Context, conn *sql.Conn) (out []storedEvent, err error) {

@@ -34,6 +34,8 @@ type loading struct {
 	facts    terms.Facts
 	server   *mysqld.Server
 	warnings []string
+	// eventsLeft is how many events do not run.
+	eventsLeft int
 	// accounts are those of the group; see groupAccounts.
 	accounts []string
 	// journey leads to a point behind the backup; nil without one.
@@ -140,6 +142,7 @@ func (l *Loader) restore(ctx context.Context) (_ *loading, err error) {
 	if err := one.replay(ctx); err != nil {
 		return nil, err
 	}
+	one.warnOfEvents()
 	return one, nil
 }
 

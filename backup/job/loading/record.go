@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/mysql-mfg/mfg/backup/job/mysqld"
 	"github.com/mysql-mfg/mfg/backup/job/terms"
@@ -23,6 +24,9 @@ const restoredSuffix = ".restored"
 
 // recordSuffix is that of the file beside the directory of a site that says which backup it is given.
 const recordSuffix = ".backup"
+
+// clockSkew is how far clocks of nodes may be apart. S3 refuses requests whose clock is more than that ahead.
+const clockSkew = 15 * time.Minute
 
 // recordMax is in bytes. A set of GTIDs may have 1 MiB and more, and stands in it twice.
 const recordMax = 8 << 20
@@ -148,7 +152,7 @@ func (l *Loader) newestFor(ctx context.Context, b *bucket.Bucket, m *replay.Map)
 	if err != nil {
 		return "", err
 	}
-	return newest(entries, l.Config.Bucket.Location())
+	return newest(entries, l.Config.Bucket.Location(), time.Now())
 }
 
 // way is how the target is reached from the backup; nil without a target.
@@ -168,18 +172,29 @@ func (l *Loader) way(ctx context.Context, b *bucket.Bucket, m *replay.Map) (*jou
 
 // newest is the newest of the backups. One that cannot be read may be the newest, and loading an older one without a word would lose
 // what lies between.
-func newest(entries []bucket.Entry, location string) (string, error) {
+//
+// One that is dated in the future was completed by a clock that was ahead, so nobody knows which is the newest then either.
+func newest(entries []bucket.Entry, location string, now time.Time) (string, error) {
 	var found string
-	var unreadable []string
+	var unreadable, ahead []string
 	for _, e := range entries { // the newest first
 		switch {
 		case e.Manifest == nil || e.Err != nil:
 			unreadable = append(unreadable, e.Name)
+		case e.Manifest.FinishedAt.After(now.Add(clockSkew)):
+			ahead = append(ahead, e.Name)
 		case found == "":
 			found = e.Name
 		}
 	}
 	switch {
+	case len(ahead) > 0:
+		best := ""
+		if found != "" {
+			best = "; the newest of the others is " + found
+		}
+		return "", terms.Fail(terms.BadConfig, fmt.Errorf("which backup is the newest is not known, because %d are dated in the future (%s), by a clock that was ahead%s: name the one to load in initFromBackup.backup",
+			len(ahead), terms.Clip(strings.Join(ahead, ", "), 200), best))
 	case found == "" && len(unreadable) == 0:
 		return "", terms.Fail(terms.Reason(bucket.NotFound), fmt.Errorf("there is no backup in %s: correct the place, or namespace and group in initFromBackup.from", location))
 	case len(unreadable) > 0:

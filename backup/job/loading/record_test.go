@@ -136,6 +136,23 @@ func TestNewestIsNotGuessed(t *testing.T) {
 	}
 }
 
+// A clock that was ahead must not have an old backup pass for the newest: what was written since would be lost without a word.
+func TestTheFutureIsNotTheNewest(t *testing.T) {
+	p := volume(t)
+	store(t, p, "monday", time.Now().Add(-time.Hour))
+	store(t, p, "ahead", time.Now().Add(30*24*time.Hour))
+	_, err := p.choose(t.Context(), opened(t, p))
+	if terms.ReasonOf(err) != terms.BadConfig || !strings.Contains(err.Error(), "ahead") || !strings.Contains(err.Error(), "is monday") {
+		t.Errorf("%q: %v", p.Config.Backup, err)
+	}
+	named := volume(t)
+	store(t, named, "ahead", time.Now().Add(30*24*time.Hour))
+	named.Config.Backup = "ahead"
+	if _, err := named.choose(t.Context(), opened(t, named)); err != nil {
+		t.Errorf("one that is named: %v", err)
+	}
+}
+
 // I25: data that this restore has not brought never passes for restored.
 func TestOnlyWhatThisRestoreBroughtCountsI25(t *testing.T) {
 	ours := record{GroupUID: "uid", Backup: "monday", Result: &terms.Result{Method: bucket.Logical, Rows: 7, Seconds: 30}}

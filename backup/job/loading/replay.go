@@ -207,6 +207,9 @@ func (l *loading) replay(ctx context.Context) error {
 	if err != nil {
 		return l.explainReplay(err)
 	}
+	if err := l.countEvents(ctx, conn); err != nil {
+		return err
+	}
 	return terms.Fail(terms.LoadFailed, mysqld.Run(ctx, conn, "ALTER INSTANCE ENABLE INNODB REDO_LOG"))
 }
 
