@@ -28,6 +28,7 @@ func TestPointInTime(t *testing.T) {
 	h.write("", "CREATE DATABASE d")
 	h.some(20)
 	h.backup("a", "first", bucket.Logical)
+	h.write("d", "CREATE EVENT d.later ON SCHEDULE EVERY 1 DAY DO SELECT 1")
 	h.some(20)
 	h.cut()
 	h.some(5)
@@ -40,8 +41,12 @@ func TestPointInTime(t *testing.T) {
 		t.Errorf("executed %s, want %s", got, h.executed("b"))
 	}
 	last := h.kept()[len(h.kept())-1].id
-	if res.ReplayedTo == nil || !res.ReplayedTo.Equal(h.times[last]) || res.Replayed != 50 || res.Backup != "first" {
+	if res.ReplayedTo == nil || !res.ReplayedTo.Equal(h.times[last]) || res.Replayed != 51 || res.Backup != "first" {
 		t.Errorf("%+v, want the time %s", res, h.times[last])
+	}
+	// MySQL switches off what it replicates.
+	if !slices.ContainsFunc(res.Warnings, func(w string) bool { return strings.Contains(w, "1 events stay disabled") }) {
+		t.Errorf("nobody is told of the event: %q", res.Warnings)
 	}
 	h.clean(1, db)
 	ours(t, h.job)
