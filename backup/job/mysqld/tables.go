@@ -16,12 +16,22 @@ import (
 
 // Tables lists the base tables of users.
 func (s *Server) Tables(ctx context.Context) (out []terms.TableRows, err error) {
+	return s.list(ctx, "")
+}
+
+// Merged lists the tables of the engine MERGE, which only show the rows of others.
+func (s *Server) Merged(ctx context.Context) ([]terms.TableRows, error) {
+	return s.list(ctx, "engine = 'MRG_MYISAM' AND ")
+}
+
+// list lists the tables that fit a condition, which ends with AND or is empty.
+func (s *Server) list(ctx context.Context, that string) (out []terms.TableRows, err error) {
 	conn, err := s.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = conn.Close() }()
-	rows, err := conn.QueryContext(ctx, "SELECT table_schema, table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE' AND "+ //nolint:gosec // all parts are constants
+	rows, err := conn.QueryContext(ctx, "SELECT table_schema, table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE' AND "+that+ //nolint:gosec // all parts are constants
 		strings.ReplaceAll(UserSchemas, "schema_name", "table_schema")+" ORDER BY table_schema, table_name")
 	if err != nil {
 		return nil, err
