@@ -47,6 +47,7 @@ func TestEncryptionInOneLine(t *testing.T) {
 	if ca, err := g.ReadMadeAuthorities(t.Context()); err != nil || strings.Count(string(ca), "BEGIN CERTIFICATE") != 1 {
 		t.Errorf("ca.crt: %v\n%s", err, ca)
 	}
+	plugin(t, "doctor", g.Name, "-n", g.Namespace).says(t, "the operator makes it, and gives the sites its authority with their token")
 	for _, site := range stage.Sites {
 		if got := query(t, g, site, "SELECT COUNT(*) FROM performance_schema.keyring_component_status WHERE STATUS_KEY = 'Component_status' AND STATUS_VALUE = 'Active'"); got != "1" {
 			t.Errorf("%s: %s active keyrings", site, got)

@@ -62,6 +62,20 @@ func (j *judging) found(check string, level Level, remedy, format string, args .
 	j.rep.Findings = append(j.rep.Findings, Finding{Check: check, Level: level, Message: fmt.Sprintf(format, args...), Remedy: remedy})
 }
 
+// status is the command that shows what TLSReady says.
+func (j *judging) status() string {
+	return fmt.Sprintf("kubectl mfg status %s -n %s", j.Group.Name, j.Group.Namespace)
+}
+
+// remedy says what to do about what a check found. The operator replaces an authority of its own long before it ends, so something keeps
+// it from that. A new certificate by the same authority helps no more, and status says what does.
+func (j *judging) remedy(check string) string {
+	if check == Authority && j.rep.MadeBy == "Operator" {
+		return j.status()
+	}
+	return j.renew()
+}
+
 // renew says what to do about a certificate of the Secret.
 func (j *judging) renew() string {
 	switch j.rep.MadeBy {
@@ -80,13 +94,13 @@ func (j *judging) secret() {
 		j.found("secret", Unknown, "kubectl auth can-i get secret/"+j.rep.Secret+" -n "+j.Group.Namespace, "Secret %s was not read: %v", j.rep.Secret, j.SecretErr)
 		return
 	case j.Secret == nil:
-		j.found("secret", Fail, fmt.Sprintf("kubectl mfg status %s -n %s", j.Group.Name, j.Group.Namespace), "Secret %s does not exist", j.rep.Secret)
+		j.found("secret", Fail, j.status(), "Secret %s does not exist", j.rep.Secret)
 		return
 	}
 	j.authorities, j.server = chain.Read(j.Secret.Data["ca.crt"]), chain.Read(j.Secret.Data["tls.crt"])
 	before := len(j.rep.Findings)
 	if len(j.authorities) == 0 {
-		j.found(Authority, Fail, j.renew(), "ca.crt holds no certificate that can be read")
+		j.found(Authority, Fail, j.remedy(Authority), "ca.crt holds no certificate that can be read")
 	}
 	if len(j.server) == 0 {
 		j.found(Server, Fail, j.renew(), "tls.crt holds no certificate that can be read")
@@ -163,14 +177,14 @@ func (j *judging) time(check string, c Certificate) {
 	at := c.NotAfter.Format(time.RFC3339)
 	switch {
 	case j.Now.After(c.NotAfter):
-		j.found(check, Fail, j.renew(), "it expired at %s: clients that verify it cannot connect", at)
+		j.found(check, Fail, j.remedy(check), "it expired at %s: clients that verify it cannot connect", at)
 	case j.Now.Before(c.NotBefore):
 		j.found(check, Fail, "see that the clocks of who made it and of the nodes are right", "it is not good before %s", c.NotBefore.Format(time.RFC3339))
 	case c.Renewal != nil && j.Now.Sub(*c.Renewal) > overdue:
-		j.found(check, Warn, fmt.Sprintf("kubectl mfg status %s -n %s", j.Group.Name, j.Group.Namespace),
+		j.found(check, Warn, j.status(),
 			"the operator should have renewed it at %s; it ends at %s", c.Renewal.Format(time.RFC3339), at)
 	case c.Renewal == nil && c.NotAfter.Sub(j.Now) < min(notice, c.NotAfter.Sub(c.NotBefore)/6):
-		j.found(check, Warn, j.renew(), "it ends at %s, and the operator does not renew it", at)
+		j.found(check, Warn, j.remedy(check), "it ends at %s, and the operator does not renew it", at)
 	}
 }
 
@@ -213,12 +227,15 @@ func (j *judging) site(s Shown) {
 	case len(j.authorities) > 0 && chain.Above(s.Chain, j.authorities) == nil:
 		j.found(check, Fail, j.renew(), "MySQL shows a certificate that no authority in ca.crt has signed; it was signed by %s", s.Chain[0].Issuer)
 	case len(j.server) > 0 && !same:
-		j.found(check, Warn, "wait some minutes; then see TLSReady: kubectl mfg status "+j.Group.Name+" -n "+j.Group.Namespace,
+		j.found(check, Warn, "wait some minutes; then see TLSReady: "+j.status(),
 			"MySQL shows another certificate than that in the Secret, until %s; it takes a new one within minutes", until)
 	default:
 		j.found(check, OK, "", "MySQL shows it")
 	}
 }
+
+// escrowRemedy is for both who may make the listener's certificate: this report does not know which.
+const escrowRemedy = "if the operator makes it, its log says why it does not renew it; otherwise renew it in the Secret of auxiliary.escrowTLS.existingSecret"
 
 // escrow judges what the operator's listener shows. The doctor checks whether sites trust it.
 func (j *judging) escrow() {
@@ -230,10 +247,10 @@ func (j *judging) escrow() {
 	j.rep.Certificates = append(j.rep.Certificates, row)
 	switch left := row.NotAfter.Sub(j.Now); {
 	case left <= 0:
-		j.found(Escrow, Fail, "renew it in the Secret of auxiliary.escrowTLS; the operator's log says why it does not, if it makes it itself",
+		j.found(Escrow, Fail, escrowRemedy,
 			"it ended at %s: no keyring can be taken into escrow", row.NotAfter.Format(time.RFC3339))
 	case left < min(notice, row.NotAfter.Sub(row.NotBefore)/6):
-		j.found(Escrow, Warn, "renew it in the Secret of auxiliary.escrowTLS; the operator's log says why it does not, if it makes it itself",
+		j.found(Escrow, Warn, escrowRemedy,
 			"it ends at %s", row.NotAfter.Format(time.RFC3339))
 	default:
 		j.found(Escrow, OK, "", "the listener shows a certificate until %s", row.NotAfter.Format(time.DateOnly))

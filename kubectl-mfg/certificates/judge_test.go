@@ -193,6 +193,51 @@ func TestEachProblemIsFound(t *testing.T) {
 	}
 }
 
+// TestWhatToDoAboutAnAuthority: of the operator's own, a renewal of the server certificate by the same authority is no way out.
+func TestWhatToDoAboutAnAuthority(t *testing.T) {
+	ends := func(days int) func(w *world) {
+		return func(w *world) {
+			w.ca = signed(t, nil, "x", -900, days)
+			w.leaf = signed(t, w.ca, "x", -10, 80, hosts...)
+			w.holds(w.leaf, w.ca)
+		}
+	}
+	unknown := func(w *world) { // as an operator tells that cannot read its authority
+		ends(3)(w)
+		w.f.Group.Status.TLS = nil
+	}
+	const status, renew = "kubectl mfg status orders -n shop", "kubectl mfg certificates renew orders -n shop"
+	made, given := &v1alpha1.TLSSpec{}, &v1alpha1.TLSSpec{SecretName: "tls"}
+	for name, tc := range map[string]struct {
+		tls    *v1alpha1.TLSSpec
+		change func(w *world)
+		check  string
+		want   string
+	}{
+		"it has ended":             {made, ends(-1), Authority, status},
+		"it ends":                  {made, unknown, Authority, status},
+		"there is none":            {made, func(w *world) { w.f.Secret.Data["ca.crt"] = nil }, Authority, status},
+		"of somebody else":         {given, ends(-1), Authority, "put a renewed certificate into Secret tls"},
+		"the server's certificate": {made, func(w *world) { w.holds(signed(t, w.ca, "x", -90, -1, hosts...), w.ca) }, Server, renew},
+	} {
+		w := newWorld(t, tc.tls)
+		tc.change(w)
+		told := 0
+		for _, f := range Build(w.f).Findings {
+			if f.Check != tc.check || f.Level == OK {
+				continue
+			}
+			told++
+			if f.Remedy != tc.want {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+		if told == 0 {
+			t.Errorf("%s: nothing is found", name)
+		}
+	}
+}
+
 func changing(w *world) {
 	w.f.Group.Status.Conditions = []metav1.Condition{{
 		Type: v1alpha1.ConditionTLSReady, Status: "True", Reason: string(v1alpha1.ReasonCertificateAuthorityChanging), Message: "the next authority is in ca.crt",

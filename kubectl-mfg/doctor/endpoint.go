@@ -6,11 +6,17 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/live"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
@@ -27,10 +33,42 @@ func (op *Op) escrow(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailoverGr
 		return nil
 	}
 	e := &Endpoint{}
-	if e.Chain, e.Err = c.EscrowChain(ctx, op.OperatorNamespace); e.Err == nil {
+	if e.Chain, e.Err = c.EscrowChain(ctx, op.OperatorNamespace); e.Err != nil {
+		return e
+	}
+	if e.Own, e.Err = ownCertificate(ctx, c.Kube(), op.OperatorNamespace); e.Err == nil && !e.Own {
 		e.Authorities, e.AuthoritiesErr = publicFile(ctx, c, g, authoritiesFile)
 	}
 	return e
+}
+
+// ownCertificateFlag has the operator make the certificate of the escrow endpoint itself (operator/main.go).
+const ownCertificateFlag = "--escrow-own-certificate"
+
+// ownCertificate is true if the operator makes the certificate of its endpoint. Its pod tells, because a sealed site has nothing of the
+// endpoint in its pod. It is the same pod that showed the certificate: the first that runs.
+func ownCertificate(ctx context.Context, kube kubernetes.Interface, operatorNamespace string) (bool, error) {
+	all, err := kube.CoreV1().Pods(operatorNamespace).List(ctx, metav1.ListOptions{LabelSelector: live.Selector})
+	if err != nil {
+		return false, fmt.Errorf("find the operator's pod: %w", err)
+	}
+	first := slices.IndexFunc(all.Items, runs)
+	if first < 0 {
+		return false, errors.New("no pod of the operator runs")
+	}
+	for _, c := range all.Items[first].Spec.Containers {
+		for _, arg := range c.Args {
+			if name, value, given := strings.Cut(arg, "="); name == ownCertificateFlag {
+				own, _ := strconv.ParseBool(value)
+				return own || !given, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+func runs(pod corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil
 }
 
 // cacheCertificateOf returns the certificate that the cache shows; MySQL shows the same one, and its pods exist anyway.
@@ -50,7 +88,7 @@ func publicFile(ctx context.Context, c Cluster, g *v1alpha1.MysqlFailoverGroup, 
 		return nil, err
 	}
 	for _, pod := range all.Items {
-		if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil {
+		if !runs(pod) {
 			continue
 		}
 		var pem bytes.Buffer

@@ -56,6 +56,13 @@ func TestEscrowIsBelievedOrNot(t *testing.T) {
 	shows := func(c *x509.Certificate) *Endpoint {
 		return &Endpoint{Chain: []*x509.Certificate{c}, Authorities: roots}
 	}
+	// Made by the operator: no authority of the group has signed it, and none is read.
+	own := func(c *x509.Certificate) *Endpoint { return &Endpoint{Chain: []*x509.Certificate{c}, Own: true} }
+	brief := func(left time.Duration) *Endpoint {
+		c := issue(name, noon.Add(left))
+		c.NotBefore = c.NotAfter.AddDate(0, 0, -6) // Verify looks at the field, not at the bytes
+		return shows(c)
+	}
 	noExec := shows(issue(name, year))
 	noExec.AuthoritiesErr = errors.New("pods/exec is forbidden")
 	for what, tc := range map[string]struct {
@@ -73,6 +80,12 @@ func TestEscrowIsBelievedOrNot(t *testing.T) {
 		"EndsSoon":     {shows(issue(name, noon.AddDate(0, 0, 6))), Warn, "ends at 2026-11-09"},
 		"OtherIssuer":  {shows(foreign(name, year)), Fail, "the sites do not believe the endpoint"},
 		"NoAuthority":  {&Endpoint{Chain: shows(issue(name, year)).Chain}, Fail, "the sites do not believe the endpoint"},
+		"ShortLived":   {brief(25 * time.Hour), OK, "the sites believe the endpoint"},
+		"ShortEnds":    {brief(23 * time.Hour), Warn, "ends at 2026-11-04"},
+		"Own":          {own(foreign(name, year)), OK, "the operator makes it, and gives the sites its authority"},
+		"OwnOtherName": {own(foreign("escrow.example.com", year)), Fail, "the certificate is for escrow.example.com"},
+		"OwnEnded":     {own(foreign(name, noon.Add(-time.Hour))), Fail, "ended at 2026-11-03T11:00:00Z"},
+		"OwnEndsSoon":  {own(foreign(name, noon.AddDate(0, 0, 6))), Warn, "ends at 2026-11-09"},
 		"CannotBeSeen": {noExec, Unknown, "pods/exec is forbidden"},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -84,6 +97,9 @@ func TestEscrowIsBelievedOrNot(t *testing.T) {
 			}
 			if (found[0].Remedy == "") != (tc.level == OK) {
 				t.Errorf("remedy %q", found[0].Remedy)
+			}
+			if tc.endpoint.Own && strings.Contains(found[0].Remedy, "Secret") {
+				t.Errorf("there is no Secret of a person to renew: %q", found[0].Remedy)
 			}
 		})
 	}

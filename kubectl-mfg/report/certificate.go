@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
@@ -16,10 +18,13 @@ type Certificate struct {
 	Renewal           *time.Time `json:"renewal,omitempty"`
 	AuthorityNotAfter *time.Time `json:"authorityNotAfter,omitempty"`
 	AuthorityRenewal  *time.Time `json:"authorityRenewal,omitempty"`
+	// Fit is true if TLSReady is: the operator sees nothing that ends soon. It knows how long a certificate is good in all, which status
+	// does not say, and warns of a short-lived one in the last sixth of that time alone.
+	Fit bool `json:"-"`
 }
 
 const (
-	// CertificateNotice is how long before its end a certificate should be renewed that the operator does not renew.
+	// CertificateNotice is how long before its end a certificate should be renewed that the operator does not renew, unless it is Fit.
 	CertificateNotice = 14 * 24 * time.Hour
 	// CertificateOverdue is how long after its time the operator's renewal counts as late: clients have a day to trust a new authority.
 	CertificateOverdue = 3 * 24 * time.Hour
@@ -33,6 +38,7 @@ func CertificateOf(cr *v1alpha1.MysqlFailoverGroup) *Certificate {
 	c := cr.Status.TLS.Certificate
 	return &Certificate{
 		NotAfter: c.NotAfter.UTC(), Renewal: timeOf(c.Renewal), AuthorityNotAfter: timeOf(c.AuthorityNotAfter), AuthorityRenewal: timeOf(c.AuthorityRenewal),
+		Fit: meta.IsStatusConditionTrue(cr.Status.Conditions, v1alpha1.ConditionTLSReady),
 	}
 }
 
@@ -50,19 +56,19 @@ func (c Certificate) Words(now time.Time) string {
 
 // Trouble says what is wrong with its time, or that of its authority; empty if nothing is. Bad is true once something has ended.
 func (c Certificate) Trouble(now time.Time) (text string, bad bool) {
-	if text, bad = ending("the certificate", c.NotAfter, c.Renewal, now); text != "" || c.AuthorityNotAfter == nil {
+	if text, bad = c.ending("the certificate", c.NotAfter, c.Renewal, now); text != "" || c.AuthorityNotAfter == nil {
 		return text, bad
 	}
-	return ending("its authority", *c.AuthorityNotAfter, c.AuthorityRenewal, now)
+	return c.ending("its authority", *c.AuthorityNotAfter, c.AuthorityRenewal, now)
 }
 
-func ending(what string, ends time.Time, renewal *time.Time, now time.Time) (text string, bad bool) {
+func (c Certificate) ending(what string, ends time.Time, renewal *time.Time, now time.Time) (text string, bad bool) {
 	switch at := ends.Format(time.RFC3339); {
 	case !now.Before(ends):
 		return fmt.Sprintf("%s ended at %s", what, at), true
 	case renewal != nil && now.Sub(*renewal) > CertificateOverdue:
 		return fmt.Sprintf("the operator should have renewed %s at %s; it ends at %s", what, renewal.Format(time.RFC3339), at), false
-	case renewal == nil && ends.Sub(now) < CertificateNotice:
+	case renewal == nil && !c.Fit && ends.Sub(now) < CertificateNotice:
 		return fmt.Sprintf("%s ends at %s, and the operator does not renew it", what, at), false
 	}
 	return "", false

@@ -42,6 +42,29 @@ func TestWhatIsWrongWithTheTimeOfACertificate(t *testing.T) {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
+	// Of one that the operator does not renew it knows when its end is near: a short-lived one is good with few days left.
+	for name, tc := range map[string]struct {
+		ready  metav1.ConditionStatus
+		reason v1alpha1.Reason
+		status *v1alpha1.CertificateStatus
+		want   string
+		bad    bool
+	}{
+		"a short-lived one":               {metav1.ConditionTrue, v1alpha1.ReasonAsExpected, &v1alpha1.CertificateStatus{NotAfter: at(5)}, "", false},
+		"a short-lived authority":         {metav1.ConditionTrue, v1alpha1.ReasonAsExpected, &v1alpha1.CertificateStatus{NotAfter: at(30), AuthorityNotAfter: at(5)}, "", false},
+		"it ends soon":                    {metav1.ConditionFalse, v1alpha1.ReasonCertificateNotRenewed, &v1alpha1.CertificateStatus{NotAfter: at(1)}, "the certificate ends at 2026-11-26", false},
+		"something else is wrong with it": {metav1.ConditionFalse, v1alpha1.ReasonWrongNames, &v1alpha1.CertificateStatus{NotAfter: at(5)}, "the certificate ends at 2026-11-30", false},
+		"nobody looks":                    {metav1.ConditionUnknown, v1alpha1.ReasonAsExpected, &v1alpha1.CertificateStatus{NotAfter: at(5)}, "the certificate ends at 2026-11-30", false},
+		"it has ended since":              {metav1.ConditionTrue, v1alpha1.ReasonAsExpected, &v1alpha1.CertificateStatus{NotAfter: at(-1)}, "the certificate ended at", true},
+		"the operator is late":            {metav1.ConditionTrue, v1alpha1.ReasonAsExpected, &v1alpha1.CertificateStatus{NotAfter: at(26), Renewal: at(-4)}, "should have renewed", false},
+	} {
+		cr := &v1alpha1.MysqlFailoverGroup{}
+		cr.Spec.TLS, cr.Status.TLS = &v1alpha1.TLSSpec{}, &v1alpha1.TLSStatus{Certificate: tc.status}
+		cr.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionTLSReady, Status: tc.ready, Reason: string(tc.reason)}}
+		if got, bad := CertificateOf(cr).Trouble(now); !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") || bad != tc.bad {
+			t.Errorf("%s: %q, %t", name, got, bad)
+		}
+	}
 	for name, cr := range map[string]*v1alpha1.MysqlFailoverGroup{
 		"no TLS":                {Status: v1alpha1.MysqlFailoverGroupStatus{TLS: &v1alpha1.TLSStatus{Certificate: &v1alpha1.CertificateStatus{NotAfter: at(1)}}}},
 		"no status":             {Spec: v1alpha1.MysqlFailoverGroupSpec{TLS: &v1alpha1.TLSSpec{}}},

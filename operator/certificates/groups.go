@@ -57,7 +57,7 @@ func (g *Groups) Keep(ctx context.Context, s *scope.Scope) (Kept, error) {
 	case errors.Is(err, errForeign):
 		kept := Kept{Reason: v1alpha1.ReasonForeignObject, Trouble: foreignText(s, p.foreign())}
 		g.Say(s, "certificate", eventForeignSecret, kept.Trouble)
-		return kept, nil
+		return kept, g.refuseFor(ctx, s, order, kept)
 	case overtaken(err):
 		s.Again = min(s.Again, scope.WhenOvertaken)
 		return Kept{}, scope.ErrStop
@@ -72,7 +72,8 @@ func (g *Groups) Keep(ctx context.Context, s *scope.Scope) (Kept, error) {
 	}
 	g.Say(s, "", eventAuthorityDamaged, broken)
 	if broken != "" {
-		return Kept{Reason: v1alpha1.ReasonCertificateAuthorityUnusable, Trouble: broken, Decision: d}, nil
+		kept := Kept{Reason: v1alpha1.ReasonCertificateAuthorityUnusable, Trouble: broken, Decision: d}
+		return kept, g.refuseFor(ctx, s, order, kept)
 	}
 	for _, secret := range []*corev1.Secret{p.authorityHeld, p.serverHeld} {
 		if err := g.Adopt(ctx, s, secret); err != nil {
@@ -144,7 +145,7 @@ func (g *Groups) order(ctx context.Context, s *scope.Scope) (*certs.Order, error
 	}
 	order, err := certs.ParseOrder(q.ID, q.Value)
 	if err != nil {
-		return nil, g.refuse(ctx, s, q.Value, "the value "+err.Error())
+		return nil, g.refuse(ctx, s, q.Value, v1alpha1.AnswerNoSuchCertificate, "the value "+err.Error())
 	}
 	return order, nil
 }
@@ -156,13 +157,21 @@ func (g *Groups) Refuse(ctx context.Context, s *scope.Scope) error {
 		return nil
 	}
 	if s.Group.Spec.TLS == nil {
-		return g.refuse(ctx, s, q.Value, "the group has no TLS")
+		return g.refuse(ctx, s, q.Value, v1alpha1.AnswerNoSuchCertificate, "the group has no TLS")
 	}
-	return g.refuse(ctx, s, q.Value, "the operator does not make the group's certificate: renew that in Secret "+s.Group.Spec.TLS.SecretName+", and the sites take it")
+	return g.refuse(ctx, s, q.Value, v1alpha1.AnswerNoSuchCertificate, "the operator does not make the group's certificate: renew that in Secret "+s.Group.Spec.TLS.SecretName+", and the sites take it")
 }
 
-func (g *Groups) refuse(ctx context.Context, s *scope.Scope, value, why string) error {
-	if err := g.AnswerOrder(ctx, s, v1alpha1.RequestRotateCertificate, value, asks.Refused(v1alpha1.AnswerNoSuchCertificate, why)); err != nil {
+// refuseFor answers an order that waits for a person first. It would stand until then, and nobody who follows it would learn why.
+func (g *Groups) refuseFor(ctx context.Context, s *scope.Scope, order *certs.Order, kept Kept) error {
+	if order == nil {
+		return nil
+	}
+	return g.refuse(ctx, s, s.Group.Annotations[v1alpha1.AnnotationRotateCertificate], string(kept.Reason), kept.Trouble)
+}
+
+func (g *Groups) refuse(ctx context.Context, s *scope.Scope, value, reason, why string) error {
+	if err := g.AnswerOrder(ctx, s, v1alpha1.RequestRotateCertificate, value, asks.Refused(reason, why)); err != nil {
 		return err
 	}
 	g.Recorder.Emit(s.Group, nil, eventRotationRefused, "The order %q for another certificate was refused: %s", short(value), why)

@@ -135,6 +135,40 @@ func TestADamagedAuthorityIsTold(t *testing.T) {
 	}
 }
 
+// An order that waits for a person first is refused with the reason, which is the condition's too. It does not stand.
+func TestAnOrderThatCannotBeCarriedOutIsRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		spoil  func(ca *corev1.Secret)
+		reason v1alpha1.Reason
+		says   string
+	}{
+		"damaged": {func(ca *corev1.Secret) { ca.Data = map[string][]byte{certs.KeyAuthority: []byte("hunter2")} }, v1alpha1.ReasonCertificateAuthorityUnusable, "delete it"},
+		"foreign": {func(ca *corev1.Secret) { ca.Labels = nil }, v1alpha1.ReasonForeignObject, "label secret " + caSecret},
+	} {
+		for _, value := range []string{"server", "ca"} {
+			w := newWorld(t, scopetest.Group(withMadeTLS))
+			w.reconcile()
+			ca := w.secret(caSecret)
+			tc.spoil(ca)
+			w.must(w.c.Update(w.ctx, ca))
+			w.change(func(g *v1alpha1.MysqlFailoverGroup) {
+				g.Annotations = map[string]string{v1alpha1.AnnotationRotateCertificate: value, v1alpha1.AnnotationRotateCertificate + "-id": "1"}
+			})
+			w.reconcile()
+			last := w.group().Status.LastRequest(v1alpha1.RequestRotateCertificate)
+			if last == nil || last.Outcome != v1alpha1.RequestRefused || last.Reason != string(tc.reason) || !strings.Contains(last.Message, tc.says) || strings.Contains(last.Message, "hunter2") {
+				t.Errorf("%s, %s: %+v", name, value, last)
+			}
+			if w.group().Annotations[v1alpha1.AnnotationRotateCertificate] != "" || w.said.Count(v1alpha1.ReasonCertificateRotationRefused) != 1 {
+				t.Errorf("%s, %s: it stands", name, value)
+			}
+			if c := w.condition(v1alpha1.ConditionTLSReady); c.Reason != tc.reason {
+				t.Errorf("%s, %s: %+v", name, value, c)
+			}
+		}
+	}
+}
+
 // shows has sites report that their MySQL took what is in the Secret.
 func (w *world) shows(sites ...string) {
 	w.t.Helper()
