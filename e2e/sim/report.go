@@ -45,7 +45,7 @@ func (l *loop) writeLabels(t *task, d failover.Decision) {
 
 // clearOrder takes a person's order off once a site is open.
 func (l *loop) clearOrder(t *task, d failover.Decision) {
-	if l.cache.forceTo == "" || d.Topology != failover.TopologyHealthy {
+	if l.cache.forceTo == "" || d.Topology != failover.TopologyHealthy || d.OrderWaits {
 		return
 	}
 	api := l.r.w.api

@@ -94,7 +94,7 @@ var stallScenarios = []scenario{
 			return // the role has moved before the script begins
 		}
 		thaw := w.stall(w.sites[0].vol)
-		w.after(20*time.Second, func() { // before that the order would be answered: the site may only be slow
+		w.after(w.between(4*time.Second, 20*time.Second), func() { // once the operator has heard of the stall, the order stays until it is followed
 			if w.api.group.durable.ActiveSite != "a" {
 				thaw()
 				return

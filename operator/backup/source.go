@@ -73,7 +73,7 @@ var unfit = []struct {
 	{"it is about to go", func(s Site, _ Source) bool { return s.Leaving }},
 	{"it is not reachable", func(s Site, _ Source) bool { return !s.Reachable }},
 	{"it has diverged", func(s Site, _ Source) bool { return s.Diverged }},
-	{"it has or had a replication filter and may lack rows: repair it with kubectl mfg reclone", func(s Site, _ Source) bool { return s.Filtered }},
+	{"it has or had a replication filter and may lack rows: repair it with kubectl mfg reclone", func(s Site, _ Source) bool { return !s.Active && s.Filtered }},
 	{"an XA transaction is prepared on it: end it on the active site", func(s Site, _ Source) bool { return s.PreparedXA }},
 	{"it is the active site, and source.prefer is not Active", func(s Site, o Source) bool { return s.Active && o.Prefer != v1alpha1.BackupPreferActive }},
 	{"it does not replicate", func(s Site, _ Source) bool { return !s.Active && !s.Replicating }},

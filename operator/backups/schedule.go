@@ -253,7 +253,9 @@ func (g *groupLook) artifacts(p *v1alpha1.BackupProfile) []backup.Artifact {
 		}
 		out = append(out, backup.Artifact{
 			Name: mb.Name, FinishedAt: st.FinishedAt.Time, Tried: st.Verified != nil, Verified: st.Verified != nil && st.Verified.Outcome == v1alpha1.BackupPassed,
-			InUse: mb.Annotations[v1alpha1.AnnotationVerifyBackup] != "", Elsewhere: st.Location != "" && st.Location != place,
+			// A verification that waits may wait for good, and then the backup must not stay for good.
+			InUse:     mb.Annotations[v1alpha1.AnnotationVerifyBackup] != "" && st.VerificationWaits == nil,
+			Elsewhere: st.Location != "" && st.Location != place,
 		})
 	}
 	base := g.base(p.Name, out)

@@ -63,6 +63,8 @@ type Decision struct {
 	Unwritable *views.Unwritable
 	// Stays is set while the active site is about to go but keeps its role.
 	Stays *Stays
+	// OrderWaits is true while a person's order is neither followed nor answered: whether the open site's volume takes writes shows in seconds.
+	OrderWaits bool
 	// StallStands says why no other site takes over from an active site whose volume takes no writes; empty if no takeover is due.
 	StallStands string
 	// Next is when to look again at the latest; zero means at the poll interval.

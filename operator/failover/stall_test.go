@@ -131,6 +131,9 @@ func TestAnOrderMovesAStalledSiteI2I7(t *testing.T) {
 		if tr := d.Status.Transition; (tr == nil) != (tc.to == "") || tr != nil && (tr.To != tc.to || tr.From != "a" || tr.Kind != v1alpha1.FailoverForced || !d.Hold || s.Now.Sub(tr.DetectedAt) != promotion.StallLasts) {
 			t.Errorf("%s: %+v, %s", name, tr, d.Message)
 		}
+		if waits := name == "it hangs for a while"; d.OrderWaits != waits {
+			t.Errorf("%s: the order waits: %t", name, d.OrderWaits)
+		}
 		if tc.to == "" {
 			continue
 		}

@@ -125,6 +125,8 @@ func rememberServer(s facts.Snapshot, was facts.SiteMemory, is *facts.SiteMemory
 	}
 	is.Filtered = was.Filtered
 	switch {
+	case site.OtherVolume:
+		// The server of another volume says nothing of the one that had the filter, which may come back (I7, I12).
 	case site.Name == s.Status.ActiveSite && site.Writable():
 		is.Filtered = "" // it was made active by order, or was never a replica: what it has is the group's data now
 	case site.MySQL.Direct && site.MySQL.Filtered:

@@ -96,7 +96,7 @@ func abortAnswer(p *failover.Planned, now time.Time) request.Answer {
 // would move the role at the next fault.
 func (r answerer) order(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, d failover.Decision) {
 	q, _ := request.Of(group, v1alpha1.RequestForceFailover)
-	if q.Value == "" || d.Topology != failover.TopologyHealthy {
+	if q.Value == "" || d.Topology != failover.TopologyHealthy || d.OrderWaits {
 		return
 	}
 	why := fmt.Sprintf("%s accepts writes, so nothing is to be lost (move the role without loss: kubectl mfg failover %s --to %s -n %s)",

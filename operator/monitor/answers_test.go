@@ -111,12 +111,14 @@ func TestAnOrderIsAnswered(t *testing.T) {
 		answers  string
 		left     map[string]string
 		said     v1alpha1.Reason
+		waits    bool
 	}{
-		"carried out": {"west", failover.TopologyHealthy, "ForceFailover 1 west: Done (Completed): west is active under epoch 8", nil, v1alpha1.ReasonFailoverForced},
+		"its volume may take no writes": {"east", failover.TopologyHealthy, "", map[string]string{order: "east", id: "1"}, "", true},
+		"carried out":                   {"west", failover.TopologyHealthy, "ForceFailover 1 west: Done (Completed): west is active under epoch 8", nil, v1alpha1.ReasonFailoverForced, false},
 		"nothing to override": {"east", failover.TopologyHealthy, "ForceFailover 1 east: Refused (ActiveSiteOpen): west accepts writes, so nothing is to be lost " +
-			"(move the role without loss: kubectl mfg failover orders --to east -n shop)", nil, v1alpha1.ReasonForceFailoverRefused},
-		"not yet":       {"west", failover.TopologyActiveDown, "", map[string]string{order: "west", id: "1"}, ""},
-		"names no site": {"", failover.TopologyHealthy, "", map[string]string{order: "", id: "1"}, ""},
+			"(move the role without loss: kubectl mfg failover orders --to east -n shop)", nil, v1alpha1.ReasonForceFailoverRefused, false},
+		"not yet":       {"west", failover.TopologyActiveDown, "", map[string]string{order: "west", id: "1"}, "", false},
+		"names no site": {"", failover.TopologyHealthy, "", map[string]string{order: "", id: "1"}, "", false},
 	} {
 		group := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders", Annotations: map[string]string{order: tc.value, id: "1"}}}
 		l := testLoop(t, &pushes{}, nil)
@@ -124,7 +126,7 @@ func TestAnOrderIsAnswered(t *testing.T) {
 		said := &spoken{}
 		l.m.Events = events.NewRecorder(said)
 		for range 2 { // the group may be seen as it was before the answer
-			answerer{l.m, l.log, &l.told}.order(t.Context(), group, failover.Decision{Topology: tc.topology, Status: failover.Durable{ActiveSite: "west", Epoch: 8}})
+			answerer{l.m, l.log, &l.told}.order(t.Context(), group, failover.Decision{Topology: tc.topology, OrderWaits: tc.waits, Status: failover.Durable{ActiveSite: "west", Epoch: 8}})
 		}
 		said.want(t, name, tc.said, "=")
 		answers, left := answersOf(t, l)

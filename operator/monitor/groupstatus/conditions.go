@@ -75,8 +75,11 @@ func keptFenced(d failover.Decision) conditions.Condition {
 
 // StaysMessage is why a site that is about to go keeps its role.
 func StaysMessage(stays *failover.Stays) string {
-	return fmt.Sprintf("%s is active and about to go (%s), and keeps its role: %s. Evictions of its pod are refused meanwhile; to accept that writes stop until it is back, delete the pod",
-		stays.Site, stays.Leaving, stays.Message)
+	way := "to accept that writes stop until it is back, delete the pod"
+	if stays.Reason == v1alpha1.ReasonLargeChange {
+		way = "to move the role now and have that transaction rolled back, delete the pod"
+	}
+	return fmt.Sprintf("%s is active and about to go (%s), and keeps its role: %s. Evictions of its pod are refused meanwhile; %s", stays.Site, stays.Leaving, stays.Message, way)
 }
 
 func available(d failover.Decision) conditions.Condition {
