@@ -28,10 +28,7 @@ func awaitCache(s Snapshot, d Decision, p Planned) (Decision, bool) {
 			advise(remedy.New("see what is wrong with the cache", s.Group.Command("status", "", "")),
 				remedy.New("to move all the same, and perhaps lose the sessions, set spec.cache.planned.onTimeout to Proceed, then", remedy.MoveTo(s.Group, p.To))), true
 	}
-	if p.Phase == "" {
-		p.Phase, p.Reason, p.Message = v1alpha1.PlannedWaiting, v1alpha1.ReasonCacheTargetNotSynced, target.CacheBehind+"; nothing was changed yet"
-		d.Status.Planned, d.Persist = &p, true
-	}
+	d = d.waitsFor(p, v1alpha1.ReasonCacheTargetNotSynced, target.CacheBehind)
 	d.Message = fmt.Sprintf("%s is active; the planned failover waits: %s", p.From, target.CacheBehind)
 	return d.within(s.Policy.PollInterval / 20), true
 }

@@ -62,7 +62,9 @@ func TestWhoSkippedTransactionsStaysUnfitI7(t *testing.T) {
 	// A pod that comes up with another volume for a while, whose server knows of no filter (I7, I12).
 	_ = poll(func(b *Site) { b.MySQL.Filtered = true })
 	own := ""
-	s := poll(func(b *Site) { own, b.OtherVolume, b.MySQL.ServerUUID, b.MySQL.Filtered = b.MySQL.ServerUUID, true, "22222222-2222-2222-2222-222222222222", false })
+	s := poll(func(b *Site) {
+		own, b.OtherVolume, b.MySQL.ServerUUID, b.MySQL.Filtered = b.MySQL.ServerUUID, true, "22222222-2222-2222-2222-222222222222", false
+	})
 	if m.Of("b").Filtered != own {
 		t.Errorf("what another volume has makes up for the rows that the site's lacks: %q, not %q", m.Of("b").Filtered, own)
 	}

@@ -3,6 +3,7 @@
 package failover
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +62,17 @@ func TestTheRoleStaysAmidALargeChange(t *testing.T) {
 	s.Status = Decide(s, Memory{}).Status
 	if p := s.Status.Planned; p == nil || p.Phase != v1alpha1.PlannedWaiting || p.Reason != v1alpha1.ReasonLargeChange {
 		t.Fatalf("a request does not wait: %+v", p)
+	}
+	lags := s
+	lags.Sites = slices.Clone(s.Sites)
+	lags.Sites[0].Sidecar.Report.OpenChange, lags.Sites[0].MySQL.Executed, lags.Sites[1].MySQL.LagSeconds = new(int64(0)), factstest.Set("A:1-90"), new(50.0)
+	d := Decide(lags, Memory{})
+	if p := d.Status.Planned; !d.Persist || p.Phase != v1alpha1.PlannedWaiting || p.Reason != v1alpha1.ReasonTargetLags || strings.Contains(p.Message, "rows") {
+		t.Errorf("it was committed, and people look for it still: %+v", p)
+	}
+	lags.Status, lags.Sites[0].Sidecar.Report.OpenChange = d.Status, new(int64(600_000))
+	if p := Decide(lags, Memory{}).Status.Planned; p.Reason != v1alpha1.ReasonLargeChange || !strings.Contains(p.Message, "600000 rows") {
+		t.Errorf("another one is open, and nobody is told: %+v", p)
 	}
 	s.Now = s.Now.Add(30 * time.Second)
 	if p := Decide(s, Memory{}).Status.Planned; p.Phase != v1alpha1.PlannedWaiting {

@@ -118,11 +118,11 @@ func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
 			advise(remedy.New("see who is active", s.Group.Command("status", "", "")))
 	case why.Reason != "" && p.Phase == v1alpha1.PlannedWaiting && promotion.Passing(why.Reason) && s.Led(p.StartedAt) <= s.Policy.PlannedLagTimeout:
 		// The target was fit when the move was asked for: one lost answer does not end the request.
+		d = d.waitsFor(p, why.Reason, why.Message)
 		d.Message = fmt.Sprintf("%s is active; the planned failover waits: %s", a.Name, why.Message)
 		return d
 	case why.Reason == v1alpha1.ReasonLargeChange && p.Phase == "":
-		p.Phase, p.Reason, p.Message = v1alpha1.PlannedWaiting, why.Reason, why.Message+"; nothing was changed yet"
-		d.Status.Planned, d.Persist = &p, true
+		d = d.waitsFor(p, why.Reason, why.Message)
 		d.Message = fmt.Sprintf("%s is active; the planned failover waits: %s", a.Name, why.Message)
 		return d
 	case why.Reason != "":
@@ -141,10 +141,7 @@ func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
 			}
 			return d.end(p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonTargetLags, "%s", words).advise(remedy.CatchUp(s.Group, p.To)...)
 		}
-		if p.Phase == "" {
-			p.Phase, p.Reason, p.Message = v1alpha1.PlannedWaiting, v1alpha1.ReasonTargetLags, p.To+" catches up; nothing was changed yet"
-			d.Status.Planned, d.Persist = &p, true
-		}
+		d = d.waitsFor(p, v1alpha1.ReasonTargetLags, p.To+" catches up")
 		// The topology stays Healthy: everything else continues meanwhile.
 		d.Message = fmt.Sprintf("%s is active; the planned failover waits: %s %s", a.Name, p.To, distance)
 		return d.within(s.Policy.PollInterval / 20)
@@ -153,6 +150,16 @@ func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
 		return asked
 	}
 	return d.move(s, p)
+}
+
+// waitsFor notes what a planned failover waits for: the first reason, and a large change when it begins or is over, or people would look for a
+// transaction that is gone, and end another. Other reasons come and go with every look.
+func (d Decision) waitsFor(p Planned, why Reason, message string) Decision {
+	if large := v1alpha1.ReasonLargeChange; p.Phase == "" || p.Reason != why && (p.Reason == large || why == large) {
+		p.Phase, p.Reason, p.Message = v1alpha1.PlannedWaiting, why, message+"; nothing was changed yet"
+		d.Status.Planned, d.Persist = &p, true
+	}
+	return d
 }
 
 // move begins a planned failover: from here on writes are kept out.
