@@ -35,22 +35,29 @@ func mayTakeNoWrites(site Site) string {
 	return ""
 }
 
-// stalled replaces an active site whose volume has taken no writes for stallTimeout, or says why it may not.
-func stalled(s Snapshot, d Decision, a Site) Decision {
-	limit, lasted := s.Policy.StallTimeout, StalledFor(s, d.Memory, a)
-	_, known := s.Site(s.Order.To)
-	ordered := known && s.Order.Elsewhere(a.Name) && a.Stalls()
-	if ordered && lasted < promotion.StallLasts {
+// orderedAway follows a person's order to leave a site whose volume takes no writes. It is open, but no client gets a commit acknowledged, so the
+// order throws away no more than at any site that is down. It may be the only way out: in mode Manual, in a pause, in the cooldown, above the loss
+// budget or without a stallTimeout.
+func orderedAway(s Snapshot, d Decision, a Site, lasted time.Duration) Decision {
+	if _, known := s.Site(s.Order.To); !known || !s.Order.Elsewhere(a.Name) || !a.Stalls() {
+		return d // it acknowledges writes, or nothing is ordered
+	}
+	if lasted < promotion.StallLasts {
 		// It may only be slow. The order must not be answered as one for a site that accepts writes: it would be gone when that shows. After a
 		// change of leader this begins again.
 		d.OrderWaits = true
-		d = d.within(promotion.StallLasts - lasted)
-	} else if ordered {
-		// The site is open, but no client gets a commit acknowledged, so the order throws away no more than at any site that is down. It may
-		// be the only way out: in mode Manual, in a pause, in the cooldown, above the loss budget or without a stallTimeout.
-		d.Effects = nil
-		d = due(s, d, TopologyTransition, v1alpha1.ReasonForced)
-		d.Status.Transition.DetectedAt = d.Memory.Of(a.Name).StalledSince
+		return d.within(promotion.StallLasts - lasted)
+	}
+	d.Effects = nil
+	d = due(s, d, TopologyTransition, v1alpha1.ReasonForced)
+	d.Status.Transition.DetectedAt = d.Memory.Of(a.Name).StalledSince
+	return d
+}
+
+// stalled replaces an active site whose volume has taken no writes for stallTimeout, or says why it may not.
+func stalled(s Snapshot, d Decision, a Site) Decision {
+	limit, lasted := s.Policy.StallTimeout, StalledFor(s, d.Memory, a)
+	if d = orderedAway(s, d, a, lasted); d.Status.Transition != nil {
 		return d
 	}
 	if limit <= 0 || lasted == 0 {
