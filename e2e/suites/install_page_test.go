@@ -105,6 +105,7 @@ func TestInstallPage(t *testing.T) {
 	}
 	applicationsPassword(t, g)
 	migration(t, g)
+	fullVolume(t, g)
 	volumes := uids(t, g, &corev1.PersistentVolumeClaimList{})
 
 	onPage(t, "upgrade", false)
