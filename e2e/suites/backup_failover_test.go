@@ -91,6 +91,11 @@ func (b besieged) awaitThread(t *testing.T, what, where string) {
 // profileOn gives the shared group a profile that takes candidates, and takes it away at the end with all that came of it.
 func profileOn(t *testing.T, g *stage.Group, s *stage.S3) {
 	t.Helper()
+	profileBy(t, g, s, v1alpha1.BackupLogical)
+}
+
+func profileBy(t *testing.T, g *stage.Group, s *stage.S3, method v1alpha1.BackupMethod) {
+	t.Helper()
 	before := mysqlPods(t, g)
 	if err := s.Grant(t.Context(), g.Namespace); err != nil {
 		t.Fatal(err)
@@ -99,7 +104,7 @@ func profileOn(t *testing.T, g *stage.Group, s *stage.S3) {
 	t.Cleanup(func() { profileOff(context.Background(), t, g) })
 	if err := setSpec(t.Context(), g, func(spec *v1alpha1.MysqlFailoverGroupSpec) {
 		spec.Backup = &v1alpha1.BackupSpec{Profiles: []v1alpha1.BackupProfile{{
-			Name: "replica", Method: v1alpha1.BackupLogical, Storage: s.Storage(fmt.Sprintf("failover-%d", time.Now().Unix())),
+			Name: "replica", Method: method, Storage: s.Storage(fmt.Sprintf("failover-%d", time.Now().Unix())),
 			Encryption: &v1alpha1.BackupEncryption{Recipients: []string{id.Recipient().String()}},
 			Source:     v1alpha1.BackupSource{Prefer: v1alpha1.BackupPreferReplica},
 		}}}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,8 +23,8 @@ const (
 
 // Archiver is the archiver of a site's pod, as a process of this machine.
 type Archiver struct {
+	*Process
 	Site string
-	pid  int
 	pod  *corev1.Pod
 }
 
@@ -39,7 +38,7 @@ func (g *Group) Archiver(ctx context.Context, site string) (*Archiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Archiver{Site: site, pid: pid, pod: pod}, nil
+	return &Archiver{Process: &Process{pid: pid, program: archiverProgram}, Site: site, pod: pod}, nil
 }
 
 // Status is what the archiver last said of itself, as it lies in the memory of its pod: to read it costs the pod nothing.
@@ -58,27 +57,6 @@ func (a *Archiver) ResidentMiB() (archiver, sidecar float64, err error) {
 	}
 	sidecar, err = residentIn(a.pod, "sidecar", "sidecar")
 	return archiver, sidecar, err
-}
-
-// Freeze stops the archiver where it is; Thaw has it go on.
-func (a *Archiver) Freeze() error { return a.signal(syscall.SIGSTOP) }
-
-// Thaw takes Freeze back. Of one that is gone it says nothing.
-func (a *Archiver) Thaw() error {
-	if !isProgram(a.pid, archiverProgram) {
-		return nil
-	}
-	return a.signal(syscall.SIGCONT)
-}
-
-// Kill sends SIGKILL. The kubelet starts it again.
-func (a *Archiver) Kill() error { return a.signal(syscall.SIGKILL) }
-
-func (a *Archiver) signal(signal syscall.Signal) error {
-	if err := syscall.Kill(a.pid, signal); err != nil {
-		return fmt.Errorf("send %s to the archiver of %s: %w", signal, a.Site, err)
-	}
-	return nil
 }
 
 // AwaitArchiver waits until what the archiver of a site says is as is wanted. pending tells what is missing.
