@@ -157,6 +157,11 @@ type MysqlBackupStatus struct {
 	//
 	// +optional
 	Location string `json:"location,omitempty"`
+	// storageDigest tells that place from every other: a digest of all that decides where its objects lie, of which location leaves out the
+	// server and the volume. A backup of an operator that wrote none has none.
+	//
+	// +optional
+	StorageDigest string `json:"storageDigest,omitempty"`
 	// encrypted is true if it can be read with an age identity alone.
 	//
 	// +optional

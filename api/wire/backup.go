@@ -19,6 +19,7 @@ type BackupConfig struct {
 	IdleTimeoutSeconds int64 `json:"idleTimeoutSeconds,omitempty"`
 
 	Bucket           BackupBucket `json:"bucket"`
+	StorageDigest    string       `json:"storageDigest,omitempty"`
 	Backup           string       `json:"backup,omitempty"`
 	GroupUID         string       `json:"groupUID,omitempty"`
 	NotBefore        *time.Time   `json:"notBefore,omitempty"`

@@ -30,12 +30,12 @@ func (a *Archiving) Cutoff(ctx context.Context, namespace, group string) (wire.C
 	if err != nil {
 		return wire.CutoffAnswer{}, err
 	}
-	place := ""
+	var place v1alpha1.StoragePlace
 	if enabled(g) {
 		place = placeOf(g)
 	}
 	answer := wire.CutoffAnswer{Cutoff: pitr.CutoffOf(g, all, place)}
-	if place == "" {
+	if place.Location == "" {
 		return answer, nil
 	}
 	key, err := a.keys.of(ctx, a.Keys, g, a.Now())

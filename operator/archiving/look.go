@@ -101,13 +101,14 @@ func (a *Archiving) backups(ctx context.Context, group *v1alpha1.MysqlFailoverGr
 	return all.Items, nil
 }
 
-// placeOf returns where the archive of a group is, in the form of status.location of a MysqlBackup; empty without one.
-func placeOf(group *v1alpha1.MysqlFailoverGroup) string {
+// placeOf returns where the archive of a group is, in the form of the status of a MysqlBackup; nowhere without one.
+func placeOf(group *v1alpha1.MysqlFailoverGroup) v1alpha1.StoragePlace {
 	profile, ok := render.ArchiveProfile(&group.Spec)
 	if !ok {
-		return ""
+		return v1alpha1.StoragePlace{}
 	}
-	return render.BackupStorage(render.BackupAccess{Storage: profile.Storage, Namespace: group.Namespace, Group: group.Name}).Bucket.Location()
+	access := render.BackupAccess{Storage: profile.Storage, Namespace: group.Namespace, Group: group.Name}
+	return v1alpha1.StoragePlace{Location: render.BackupStorage(access).Bucket.Location(), Digest: profile.Storage.Digest(group.Namespace, group.Name)}
 }
 
 // ask asks the sidecar of a site what its archiver says; nil if that is unknown, or older than SilentAfter. The age counts from when this

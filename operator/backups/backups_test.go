@@ -45,7 +45,7 @@ func TestABackupIsMade(t *testing.T) {
 	}
 	made := w.jobOf("backup-monday")
 	st := w.get("monday").Status
-	if st.Site != "c" || st.Epoch != 7 || st.Attempts != 1 || attemptOf(made) != 1 || st.Location != "s3://bucket/shop/orders" || st.Job != "backup-monday" {
+	if st.Site != "c" || st.Epoch != 7 || st.Attempts != 1 || attemptOf(made) != 1 || st.Location != "s3://bucket/shop/orders" || st.StorageDigest != inBucket(nil).Digest("shop", "orders") || st.Job != "backup-monday" {
 		t.Errorf("the dr-only site is preferred, and status says what is made: %+v", st)
 	}
 	w.now = w.now.Add(time.Minute)

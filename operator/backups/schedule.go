@@ -255,7 +255,7 @@ func (g *groupLook) artifacts(p *v1alpha1.BackupProfile) []backup.Artifact {
 			Name: mb.Name, FinishedAt: st.FinishedAt.Time, Tried: st.Verified != nil, Verified: st.Verified != nil && st.Verified.Outcome == v1alpha1.BackupPassed,
 			// A verification that waits may wait for good, and then the backup must not stay for good.
 			InUse:     mb.Annotations[v1alpha1.AnnotationVerifyBackup] != "" && st.VerificationWaits == nil,
-			Elsewhere: st.Location != "" && st.Location != place,
+			Elsewhere: isElsewhere(&st, place),
 		})
 	}
 	base := g.base(p.Name, out)

@@ -40,7 +40,8 @@ func (b *Backups) status(k *look, step backup.Step) v1alpha1.MysqlBackupStatus {
 		s.Job, s.Site, s.Epoch, s.StartedAt, s.FinishedAt = v1alpha1.BackupJob(k.mb.Name), k.facts.Site, k.seen.Epoch, timeOf(k.now), nil
 		job := k.job(b.Install)
 		s.Method, s.Encrypted = job.Method(), k.profile.Encryption != nil
-		s.Location = location(k)
+		place := k.place()
+		s.Location, s.StorageDigest = place.Location, place.Digest
 		s.Message = attemptText(&s)
 	case before != v1alpha1.BackupCompleted && s.Phase == v1alpha1.BackupCompleted:
 		completed(&s, k)
@@ -125,16 +126,24 @@ func (k *look) deletingText() string {
 	return k.waits
 }
 
-func location(k *look) string { return placeOf(k.profile, k.mb.Namespace, k.mb.Spec.Group) }
+func (k *look) place() v1alpha1.StoragePlace {
+	return placeOf(k.profile, k.mb.Namespace, k.mb.Spec.Group)
+}
 
 // placeOf is where the backups of a group by a profile are.
-func placeOf(p *v1alpha1.BackupProfile, namespace, group string) string {
-	return render.BackupStorage(render.BackupAccess{Storage: p.Storage, Namespace: namespace, Group: group}).Bucket.Location()
+func placeOf(p *v1alpha1.BackupProfile, namespace, group string) v1alpha1.StoragePlace {
+	access := render.BackupAccess{Storage: p.Storage, Namespace: namespace, Group: group}
+	return v1alpha1.StoragePlace{Location: render.BackupStorage(access).Bucket.Location(), Digest: p.Storage.Digest(namespace, group)}
 }
 
 // elsewhere is true if the backup is in a storage other than the one that its profile names now.
 func (k *look) elsewhere() bool {
-	return k.mb.Status.Location != "" && k.mb.Status.Location != location(k)
+	return isElsewhere(&k.mb.Status, k.place())
+}
+
+// isElsewhere is false for a backup that was never begun: it is nowhere yet.
+func isElsewhere(s *v1alpha1.MysqlBackupStatus, place v1alpha1.StoragePlace) bool {
+	return s.Location != "" && !s.LiesIn(place)
 }
 
 // sizeOf formats a number of bytes for people.

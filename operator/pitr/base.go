@@ -22,7 +22,7 @@ type Held struct {
 
 // Earliest returns the first point in time that the group can be restored to: the completion of the oldest backup from which on nothing is
 // missing; zero if there is none.
-func Earliest(backups []v1alpha1.MysqlBackup, place string, h Held) time.Time {
+func Earliest(backups []v1alpha1.MysqlBackup, place v1alpha1.StoragePlace, h Held) time.Time {
 	var ends []time.Time
 	for i := range backups {
 		b := &backups[i]

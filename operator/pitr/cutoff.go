@@ -15,8 +15,8 @@ import (
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
-// CutoffOf answers the archiver of a group. backups are all MysqlBackups of the group, place is where its archive lies; empty if it has none.
-func CutoffOf(group *v1alpha1.MysqlFailoverGroup, backups []v1alpha1.MysqlBackup, place string) wire.Cutoff {
+// CutoffOf answers the archiver of a group. backups are all MysqlBackups of the group, place is where its archive lies; nowhere if it has none.
+func CutoffOf(group *v1alpha1.MysqlFailoverGroup, backups []v1alpha1.MysqlBackup, place v1alpha1.StoragePlace) wire.Cutoff {
 	st := &group.Status
 	out := wire.Cutoff{Namespace: group.Namespace, Group: group.Name, Epoch: st.Epoch, Site: st.ActiveSite, Epochs: epochs(st)}
 	if oldest, ok := Retained(backups, place); ok {
@@ -40,7 +40,9 @@ type Oldest struct {
 // Retained returns the oldest of the backups in the archive's storage, of any profile. It is false if there is none, if it is not known when
 // one began, or if there are more to read than an archiver can be told: then nothing may be removed (I27). One that is being removed counts
 // while its MysqlBackup exists.
-func Retained(backups []v1alpha1.MysqlBackup, place string) (Oldest, bool) {
+func Retained(backups []v1alpha1.MysqlBackup, place v1alpha1.StoragePlace) (Oldest, bool) {
+	// The location alone decides: a server with another name may be the same one, and then its backups need this archive.
+	place.Digest = ""
 	var out Oldest
 	var names []string
 	allKnown := true
@@ -80,8 +82,8 @@ func heldBy(b *v1alpha1.MysqlBackup) (gtid.Set, bool) {
 }
 
 // isKept is true for a backup that a restore could begin with, as far as its MysqlBackup tells.
-func isKept(b *v1alpha1.MysqlBackup, place string) bool {
-	if place == "" || b.Status.Location != place {
+func isKept(b *v1alpha1.MysqlBackup, place v1alpha1.StoragePlace) bool {
+	if place.Location == "" || !b.Status.LiesIn(place) {
 		return false
 	}
 	return b.Status.Phase == v1alpha1.BackupCompleted || b.Status.Phase == v1alpha1.BackupDeleting && b.Status.FinishedAt != nil

@@ -23,7 +23,7 @@ type Look struct {
 	Now      time.Time
 	Group    *v1alpha1.MysqlFailoverGroup
 	Backups  []v1alpha1.MysqlBackup
-	Place    string
+	Place    v1alpha1.StoragePlace
 	Interval time.Duration
 	// Image is true if the operator knows the image of the program that archives.
 	Image bool
@@ -138,7 +138,7 @@ func (l Look) condition(before *v1alpha1.PITRStatus, s State) conditions.Conditi
 	st, h := s.Status, l.Heard
 	late := !l.TroubledSince.IsZero() && l.Now.Sub(l.TroubledSince) >= Grace
 	switch {
-	case l.Place == "":
+	case l.Place.Location == "":
 		return no(v1alpha1.ReasonBackupProfileMissing, "backup.pitr names a profile that is not in spec.backup.profiles, or one of kind volume, which takes no archive: correct its name")
 	case !l.Image:
 		return no(v1alpha1.ReasonBackupImageMissing, "the operator was installed without the image that archives: set backupImage of the chart, or --backup-image")

@@ -25,13 +25,15 @@ func TestWhichBackupAPointIsPromisedFrom(t *testing.T) {
 	two := a + ":1-50," + b + ":1-9" // of which b wrote the last ones
 	for name, tc := range map[string]struct {
 		backup   func(*v1alpha1.MysqlBackupStatus)
-		place    string
+		place    v1alpha1.StoragePlace
 		executed string
 		archived string
 		want     bool
 	}{
 		"it is kept":                          {place: place, executed: two, archived: two, want: true},
 		"it is in another storage":            {backup: func(s *v1alpha1.MysqlBackupStatus) { s.Location = "s3://other" }, place: place, executed: two, archived: two},
+		"it is on another server":             {backup: func(s *v1alpha1.MysqlBackupStatus) { s.StorageDigest = "sha256:there" }, place: place, executed: two, archived: two},
+		"it is on this server":                {backup: func(s *v1alpha1.MysqlBackupStatus) { s.StorageDigest = place.Digest }, place: place, executed: two, archived: two, want: true},
 		"it runs":                             {backup: func(s *v1alpha1.MysqlBackupStatus) { s.Phase = v1alpha1.BackupRunning }, place: place, executed: two, archived: two},
 		"it was never completed":              {backup: func(s *v1alpha1.MysqlBackupStatus) { s.FinishedAt = nil }, place: place, executed: two, archived: two},
 		"what it holds is unknown":            {backup: func(s *v1alpha1.MysqlBackupStatus) { s.GTIDExecuted = "?" }, place: place, executed: two, archived: two},
@@ -64,7 +66,7 @@ func TestWhichBackupAPointIsPromisedFrom(t *testing.T) {
 // I27: a backup and an archive of which no place is known are in no common storage.
 func TestNothingIsRetainedWithoutAPlaceI27(t *testing.T) {
 	nowhere := changed(copied("old", time.Hour, a+":1-10"), func(s *v1alpha1.MysqlBackupStatus) { s.Location = "" })
-	if oldest, found := Retained([]v1alpha1.MysqlBackup{nowhere}, ""); found {
+	if oldest, found := Retained([]v1alpha1.MysqlBackup{nowhere}, v1alpha1.StoragePlace{}); found {
 		t.Errorf("I27: %s bounds what may go from an archive that is nowhere", oldest.Name)
 	}
 	// One whose completion was never noted is no backup once it is removed.
@@ -89,7 +91,7 @@ func TestAnEpochIsToldOnceI28(t *testing.T) {
 		"the first, of a status": {v1alpha1.MysqlFailoverGroupStatus{Epoch: 1, ActiveSite: "a", ActiveSiteSince: at(0)}, "a"},
 	} {
 		var got []string
-		for _, e := range CutoffOf(&v1alpha1.MysqlFailoverGroup{Status: tc.status}, nil, "").Epochs {
+		for _, e := range CutoffOf(&v1alpha1.MysqlFailoverGroup{Status: tc.status}, nil, v1alpha1.StoragePlace{}).Epochs {
 			got = append(got, e.Site)
 		}
 		if strings.Join(got, " ") != tc.want {

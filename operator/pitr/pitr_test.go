@@ -17,10 +17,14 @@ import (
 )
 
 const (
-	place = "s3://backups/shop/orders"
-	a     = "aaaaaaaa-0000-0000-0000-000000000001"
-	b     = "bbbbbbbb-0000-0000-0000-000000000002"
+	location = "s3://backups/shop/orders"
+
+	a = "aaaaaaaa-0000-0000-0000-000000000001"
+	b = "bbbbbbbb-0000-0000-0000-000000000002"
 )
+
+// place is where the archive is. Backups that an older operator made have its location alone.
+var place = v1alpha1.StoragePlace{Location: location, Digest: "sha256:here"}
 
 var now = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 
@@ -29,7 +33,7 @@ func at(ago time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(-ago
 // copied is a completed backup that was begun so long ago and took a minute.
 func copied(name string, ago time.Duration, set string) v1alpha1.MysqlBackup {
 	return v1alpha1.MysqlBackup{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1alpha1.MysqlBackupStatus{
-		Phase: v1alpha1.BackupCompleted, Location: place, StartedAt: at(ago), FinishedAt: at(ago - time.Minute), GTIDExecuted: set,
+		Phase: v1alpha1.BackupCompleted, Location: location, StartedAt: at(ago), FinishedAt: at(ago - time.Minute), GTIDExecuted: set,
 	}}
 }
 
@@ -44,7 +48,7 @@ func TestWhatMayGoFromTheArchiveI27(t *testing.T) {
 	old, young := copied("old", 2*day, a+":1-10"), copied("young", day, a+":1-30")
 	for name, tc := range map[string]struct {
 		backups []v1alpha1.MysqlBackup
-		place   string
+		place   v1alpha1.StoragePlace
 		want    string
 		set     string
 		unread  string
@@ -56,6 +60,7 @@ func TestWhatMayGoFromTheArchiveI27(t *testing.T) {
 		"one that diverged":           {backups: []v1alpha1.MysqlBackup{old, copied("other", day, a+":1-8,"+b+":1-3")}, place: place, want: "old", set: a + ":1-8"},
 		"nothing is archived":         {backups: []v1alpha1.MysqlBackup{old}},
 		"in another storage":          {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.Location = "s3://other/shop/orders" }), young}, place: place, want: "young", set: a + ":1-30"},
+		"under another server":        {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.StorageDigest = "sha256:there" }), young}, place: place, want: "old", set: a + ":1-10"},
 		"one that runs":               {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.Phase = v1alpha1.BackupRunning }), young}, place: place, want: "young", set: a + ":1-30"},
 		"one that failed":             {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.Phase = v1alpha1.BackupFailed })}, place: place},
 		"one that is removed":         {backups: []v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.Phase = v1alpha1.BackupDeleting }), young}, place: place, want: "old", set: a + ":1-10"},
@@ -93,7 +98,7 @@ func TestTheEpochsThatAreToldI28(t *testing.T) {
 		"both":                    {v1alpha1.MysqlFailoverGroupStatus{Epoch: 4, Failovers: records, Epochs: []v1alpha1.EpochRecord{{Epoch: 4, Site: "a", PromotedAt: when, GTIDExecuted: a + ":1-4"}, {Epoch: 3, Site: "c", GTIDExecuted: a + ":1-3", ServerUUID: "x"}}}, "4a:" + a + ":1-4 3c:" + a + ":1-3x 2b:" + a + ":1-2"},
 		"the present moves":       {v1alpha1.MysqlFailoverGroupStatus{Epoch: 5, Transition: &v1alpha1.Transition{}, Epochs: []v1alpha1.EpochRecord{{Epoch: 4, Site: "a", PromotedAt: when}}}, "4a:"},
 	} {
-		c := CutoffOf(&v1alpha1.MysqlFailoverGroup{Status: tc.status}, nil, "")
+		c := CutoffOf(&v1alpha1.MysqlFailoverGroup{Status: tc.status}, nil, v1alpha1.StoragePlace{})
 		var got []string
 		for _, e := range c.Epochs {
 			got = append(got, string(rune('0'+e.Epoch))+e.Site+":"+e.GTIDExecuted+e.ServerUUID)
@@ -106,7 +111,7 @@ func TestTheEpochsThatAreToldI28(t *testing.T) {
 	for i := range int64(2 * wire.MaxCutoffEpochs) {
 		many.Epochs = append(many.Epochs, v1alpha1.EpochRecord{Epoch: i + 1})
 	}
-	if c := CutoffOf(&v1alpha1.MysqlFailoverGroup{Status: many}, nil, ""); len(c.Epochs) != wire.MaxCutoffEpochs || c.Epochs[0].Epoch != 2*wire.MaxCutoffEpochs {
+	if c := CutoffOf(&v1alpha1.MysqlFailoverGroup{Status: many}, nil, v1alpha1.StoragePlace{}); len(c.Epochs) != wire.MaxCutoffEpochs || c.Epochs[0].Epoch != 2*wire.MaxCutoffEpochs {
 		t.Errorf("%d epochs, the newest first: %d", len(c.Epochs), c.Epochs[0].Epoch)
 	}
 }
@@ -140,6 +145,11 @@ func TestTheEarliestPoint(t *testing.T) {
 		if got := Earliest(tc.backups, place, tc.held); !got.Equal(want) {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
+	}
+	here, there := func(s *v1alpha1.MysqlBackupStatus) { s.StorageDigest = place.Digest }, func(s *v1alpha1.MysqlBackupStatus) { s.StorageDigest = "sha256:there" }
+	kept := Held{Executed: set(a + ":1-50"), ServerUUID: a, Archived: set(a + ":1-50"), ArchivedKnown: true}
+	if got := Earliest([]v1alpha1.MysqlBackup{changed(old, there), changed(young, here)}, place, kept); !got.Equal(young.Status.FinishedAt.Time) {
+		t.Errorf("a backup in a bucket of the same name on another server is the first point: %s", got)
 	}
 	leaving := old
 	leaving.DeletionTimestamp = at(0)
@@ -180,15 +190,16 @@ func TestDecide(t *testing.T) {
 		reason v1alpha1.Reason
 		says   string
 	}{
-		"all is well":          {func(*Look) {}, v1alpha1.ReasonPITRArchiving, "every point"},
-		"no profile":           {func(l *Look) { l.Place = "" }, v1alpha1.ReasonBackupProfileMissing, "correct its name"},
-		"no image":             {func(l *Look) { l.Image = false }, v1alpha1.ReasonBackupImageMissing, "--backup-image"},
-		"no site for a moment": {func(l *Look) { l.Active, l.Heard, l.TroubledSince = "", nil, now.Add(-time.Minute) }, v1alpha1.ReasonPITRArchiving, ""},
-		"no site for long":     {func(l *Look) { l.Active, l.Heard, l.TroubledSince = "", nil, now.Add(-Grace) }, v1alpha1.ReasonPITRNoSite, "Available"},
-		"silent for a moment":  {func(l *Look) { l.Heard, l.TroubledSince = nil, now.Add(-time.Minute) }, v1alpha1.ReasonPITRArchiving, ""},
-		"silent for long":      {func(l *Look) { l.Heard, l.TroubledSince = nil, now.Add(-Grace) }, v1alpha1.ReasonPITRSilent, "container archiver"},
-		"fails for a moment":   {func(l *Look) { l.Heard, l.TroubledSince = failing, now.Add(-time.Minute) }, v1alpha1.ReasonPITRArchiving, ""},
-		"fails for long":       {func(l *Look) { l.Heard, l.TroubledSince = failing, now.Add(-Grace) }, v1alpha1.ReasonAccessDenied, "refuses the credentials"},
+		"all backups are elsewhere": {func(l *Look) { l.Backups[0].Status.StorageDigest = "sha256:there" }, v1alpha1.ReasonPITRNoBase, "same storage"},
+		"all is well":               {func(*Look) {}, v1alpha1.ReasonPITRArchiving, "every point"},
+		"no profile":                {func(l *Look) { l.Place = v1alpha1.StoragePlace{} }, v1alpha1.ReasonBackupProfileMissing, "correct its name"},
+		"no image":                  {func(l *Look) { l.Image = false }, v1alpha1.ReasonBackupImageMissing, "--backup-image"},
+		"no site for a moment":      {func(l *Look) { l.Active, l.Heard, l.TroubledSince = "", nil, now.Add(-time.Minute) }, v1alpha1.ReasonPITRArchiving, ""},
+		"no site for long":          {func(l *Look) { l.Active, l.Heard, l.TroubledSince = "", nil, now.Add(-Grace) }, v1alpha1.ReasonPITRNoSite, "Available"},
+		"silent for a moment":       {func(l *Look) { l.Heard, l.TroubledSince = nil, now.Add(-time.Minute) }, v1alpha1.ReasonPITRArchiving, ""},
+		"silent for long":           {func(l *Look) { l.Heard, l.TroubledSince = nil, now.Add(-Grace) }, v1alpha1.ReasonPITRSilent, "container archiver"},
+		"fails for a moment":        {func(l *Look) { l.Heard, l.TroubledSince = failing, now.Add(-time.Minute) }, v1alpha1.ReasonPITRArchiving, ""},
+		"fails for long":            {func(l *Look) { l.Heard, l.TroubledSince = failing, now.Add(-Grace) }, v1alpha1.ReasonAccessDenied, "refuses the credentials"},
 		"fails, of its own": {func(l *Look) {
 			l.Heard, l.TroubledSince = heard(func(h *wire.ArchiverStatus) { h.State, h.Reason = wire.ArchiverFailing, "Made" }), now.Add(-Grace)
 		}, v1alpha1.ReasonPITRFailing, "log of container archiver"},

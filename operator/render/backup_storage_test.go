@@ -116,7 +116,7 @@ func TestTheRestoredPodI25(t *testing.T) {
 		for _, part := range []string{
 			`"dir":"/var/lib/mysql/data.restored"`, `"namespace":"old"`, `"groupUID":"11111111-2222-3333-4444-555555555555"`,
 			`"accountsDir":"/etc/mfg-accounts"`, `"defaultsFile":"/etc/mfg/my.cnf"`, `"resultFile":"/dev/termination-log"`,
-			`"identityFile":"/etc/mfg-backup/identity/identity"`,
+			`"identityFile":"/etc/mfg-backup/identity/identity"`, `"storageDigest":"` + in.Restore.From.Storage.Digest("old", "orders") + `"`,
 		} {
 			if !strings.Contains(load.Env[0].Value, part) {
 				t.Errorf("%s: the program is not told %s: %s", name, part, load.Env[0].Value)

@@ -86,7 +86,7 @@ func loadConfig(in Input, site v1alpha1.Site, place BackupPlace) wire.BackupConf
 			Dir: DataDir + restoredSuffix, RunDir: runDir, TmpDir: tmpDir, DefaultsFile: path.Join(ConfigDir, ConfigKeyMyCnf),
 		},
 		AccountsDir: AccountsDir, RequireTLS: in.Group.TLSRequired(), TimeoutSeconds: int64(loadTimeout / time.Second),
-		ResultFile: corev1.TerminationMessagePathDefault,
+		ResultFile: corev1.TerminationMessagePathDefault, StorageDigest: in.Restore.From.Storage.Digest(place.Bucket.Namespace, place.Bucket.Group),
 	}
 	if p := in.Restore.PointInTime; p != nil {
 		c.PointInTime = &wire.BackupPointInTime{GTID: p.GTID, BeforeGTID: p.BeforeGTID, BeforeFailover: p.BeforeFailover, Latest: p.Latest != nil && *p.Latest}

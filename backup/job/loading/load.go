@@ -79,7 +79,7 @@ func (l *Loader) Load(ctx context.Context) (res terms.Result, err error) {
 	res.Seconds = res.RestoreSeconds
 	if c := l.Config; isSite(c) {
 		// Before the mark goes: what is whole says what it is.
-		if err := l.note(record{GroupUID: c.GroupUID, Location: c.Bucket.Location(), Backup: c.Backup, Point: point(c), Reached: l.reached, Result: &res}); err != nil {
+		if err := l.note(l.record(&res)); err != nil {
 			return terms.Result{}, err
 		}
 	}

@@ -20,7 +20,7 @@ import (
 func (l *loading) logical(ctx context.Context) error {
 	s := l.server
 	if l.Config.Server.DefaultsFile == "" {
-		s.Extra = append(s.Extra, fmt.Sprintf("--lower-case-table-names=%d", l.facts.CaseNames))
+		s.Extra = append(s.Extra, ownSettings(l.facts)...)
 	}
 	if err := s.FreshKeyring(); err != nil {
 		return err

@@ -36,13 +36,28 @@ const recordMax = 8 << 20
 type record struct {
 	GroupUID string `json:"groupUID,omitempty"`
 	Location string `json:"location"`
-	Backup   string `json:"backup"`
+	// StorageDigest tells that place from every other; a program that knew none wrote none.
+	StorageDigest string `json:"storageDigest,omitempty"`
+	Backup        string `json:"backup"`
 	// Point is where behind the backup the load stops, and Reached the set of GTIDs that this came to when the backup was chosen; both are
 	// empty for the backup alone.
 	Point   string `json:"point,omitempty"`
 	Reached string `json:"reached,omitempty"`
 	// Result is there once all of it was loaded.
 	Result *terms.Result `json:"result,omitempty"`
+}
+
+// record is that of the load which is under way; result is nil until it has ended.
+func (l *Loader) record(result *terms.Result) record {
+	c := l.Config
+	return record{
+		GroupUID: c.GroupUID, Location: c.Bucket.Location(), StorageDigest: c.StorageDigest, Backup: c.Backup, Point: point(c), Reached: l.reached, Result: result,
+	}
+}
+
+// isFrom is true if the record is of the place that is asked for. An older program wrote no digest: then the location decides alone.
+func (r *record) isFrom(c terms.Config) bool {
+	return r.Location == c.Bucket.Location() && (r.StorageDigest == c.StorageDigest || r.StorageDigest == "" || c.StorageDigest == "")
 }
 
 // isSite is true if the directory becomes that of a site, rather than that of a scratch server.
@@ -101,7 +116,7 @@ func (l *Loader) mine(r *record) error {
 	case r.GroupUID != c.GroupUID:
 		return terms.Fail(terms.TargetNotEmpty, errors.New("the volume holds data that was restored for another group of this name: "+newVolume+
 			"; to go on with that data, remove initFromBackup"))
-	case r.Location != c.Bucket.Location() || c.Backup != "" && r.Backup != c.Backup:
+	case !r.isFrom(c) || c.Backup != "" && r.Backup != c.Backup:
 		return terms.Fail(terms.TargetNotEmpty, fmt.Errorf("the volume was given backup %s of %s already, and another one is asked for: %s", r.Backup, r.Location, newVolume))
 	case r.Point != point(c):
 		return terms.Fail(terms.TargetNotEmpty, errors.New("the volume was given another point in time than the one that is asked for: "+newVolume))
@@ -119,7 +134,7 @@ func (l *Loader) choose(ctx context.Context, b *bucket.Bucket) (*journey, error)
 	if err != nil {
 		return nil, err
 	}
-	same := r != nil && r.GroupUID == c.GroupUID && r.Location == c.Bucket.Location() && r.Point == point(*c)
+	same := r != nil && r.GroupUID == c.GroupUID && r.isFrom(*c) && r.Point == point(*c)
 	if same && (c.Backup == "" || c.Backup == r.Backup) {
 		c.Backup, l.reached = r.Backup, r.Reached // an earlier try chose it, and may have begun
 	}
@@ -140,7 +155,7 @@ func (l *Loader) choose(ctx context.Context, b *bucket.Bucket) (*journey, error)
 	if way != nil {
 		l.reached = way.road.Target.String()
 	}
-	return way, l.note(record{GroupUID: c.GroupUID, Location: c.Bucket.Location(), Backup: c.Backup, Point: point(*c), Reached: l.reached})
+	return way, l.note(l.record(nil))
 }
 
 // newestFor is the newest backup, or the newest that the target can be reached from.

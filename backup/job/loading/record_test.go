@@ -74,6 +74,7 @@ func opened(t *testing.T, p *Loader) *bucket.Bucket {
 // I25: the newest is chosen once, and durably so before any of it is loaded: each try loads the same one, whatever comes after it.
 func TestTheNewestIsChosenOnceI25(t *testing.T) {
 	p := volume(t)
+	p.Config.StorageDigest = "sha256:here"
 	if _, err := p.choose(t.Context(), opened(t, p)); terms.ReasonOf(err) != terms.Reason(bucket.NotFound) {
 		t.Errorf("there is none: %v", err)
 	}
@@ -90,6 +91,9 @@ func TestTheNewestIsChosenOnceI25(t *testing.T) {
 	if _, err := again.choose(t.Context(), opened(t, p)); err != nil || again.Config.Backup != "tuesday" {
 		t.Errorf("the next try chose %q: %v", again.Config.Backup, err)
 	}
+	if r, err := p.noted(); err != nil || r.StorageDigest != "sha256:here" {
+		t.Errorf("the place is not noted: %+v, %v", r, err)
+	}
 	named := *p
 	named.Config.Backup = "monday"
 	if _, err := named.choose(t.Context(), opened(t, p)); err != nil || named.Config.Backup != "monday" {
@@ -97,14 +101,15 @@ func TestTheNewestIsChosenOnceI25(t *testing.T) {
 	}
 	// The choice of another group, or for another place, is none.
 	for name, change := range map[string]func(*terms.Config){
-		"another group": func(c *terms.Config) { c.GroupUID = "another" },
-		"another place": func(c *terms.Config) { c.Bucket.Folder += "/" },
+		"another group":  func(c *terms.Config) { c.GroupUID = "another" },
+		"another place":  func(c *terms.Config) { c.Bucket.Folder += "/" },
+		"another server": func(c *terms.Config) { c.StorageDigest = "sha256:there" },
 	} {
 		if err := p.note(record{GroupUID: "uid", Location: "elsewhere", Backup: "sunday"}); err != nil {
 			t.Fatal(err)
 		}
-		if name == "another group" {
-			if err := p.note(record{GroupUID: "uid", Location: p.Config.Bucket.Location(), Backup: "sunday"}); err != nil {
+		if name != "another place" {
+			if err := p.note(record{GroupUID: "uid", Location: p.Config.Bucket.Location(), StorageDigest: "sha256:here", Backup: "sunday"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -155,7 +160,9 @@ func TestTheFutureIsNotTheNewest(t *testing.T) {
 
 // I25: data that this restore has not brought never passes for restored.
 func TestOnlyWhatThisRestoreBroughtCountsI25(t *testing.T) {
-	ours := record{GroupUID: "uid", Backup: "monday", Result: &terms.Result{Method: bucket.Logical, Rows: 7, Seconds: 30}}
+	ours := record{GroupUID: "uid", StorageDigest: "sha256:here", Backup: "monday", Result: &terms.Result{Method: bucket.Logical, Rows: 7, Seconds: 30}}
+	older := ours
+	older.StorageDigest = ""
 	for name, tc := range map[string]struct {
 		record *record
 		config func(*terms.Config)
@@ -175,6 +182,9 @@ func TestOnlyWhatThisRestoreBroughtCountsI25(t *testing.T) {
 		"of a group of this name":         {record: &record{GroupUID: "before", Backup: "monday"}, site: true, refused: true},
 		"another backup":                  {record: &ours, site: true, config: func(c *terms.Config) { c.Backup = "tuesday" }, refused: true},
 		"another place":                   {record: &ours, restored: true, config: func(c *terms.Config) { c.Bucket.Group = "old" }, refused: true},
+		"another server or volume":        {record: &ours, restored: true, config: func(c *terms.Config) { c.StorageDigest = "sha256:there" }, refused: true},
+		"of an older program":             {record: &older, restored: true, config: func(c *terms.Config) { c.StorageDigest = "sha256:there" }, loaded: true},
+		"asked for by an older one":       {record: &ours, restored: true, config: func(c *terms.Config) { c.StorageDigest = "" }, loaded: true},
 		"encrypted, in the same pod":      {record: &ours, restored: true, config: withKeyring(true), loaded: true},
 		"encrypted, and its keyring gone": {record: &ours, restored: true, config: withKeyring(false)},
 		"encrypted, and taken":            {record: &ours, site: true, config: withKeyring(false), loaded: true},
@@ -187,6 +197,7 @@ func TestOnlyWhatThisRestoreBroughtCountsI25(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		p.Config.StorageDigest = "sha256:here"
 		if tc.config != nil {
 			tc.config(&p.Config)
 		}

@@ -46,6 +46,16 @@ func checkSettings(defaultsFile string, method string, facts terms.Facts) error 
 	)
 }
 
+// ownSettings are arguments of a server of ours, whose directory is to be made as the backup's was: names are to be found, and rows that need
+// large pages are to fit. An old backup does not tell its pages.
+func ownSettings(facts terms.Facts) []string {
+	args := []string{fmt.Sprintf("--lower-case-table-names=%d", facts.CaseNames)}
+	if facts.PageSize > 0 {
+		args = append(args, fmt.Sprintf("--innodb-page-size=%d", facts.PageSize))
+	}
+	return args
+}
+
 // mismatch refuses a setting that is not as in the backup, unless it does not matter.
 func mismatch(name string, backup, here int64, either bool) error {
 	if either || backup == here {

@@ -11,6 +11,19 @@ import (
 	"github.com/mysql-mfg/mfg/internal/bucket"
 )
 
+// A verification's own server takes every row and finds every table of the backup.
+func TestAServerOfOursIsMadeAsTheBackups(t *testing.T) {
+	for want, facts := range map[string]terms.Facts{
+		"--lower-case-table-names=0 --innodb-page-size=65536": {PageSize: 64 << 10},
+		"--lower-case-table-names=1 --innodb-page-size=16384": {PageSize: 16 << 10, CaseNames: 1},
+		"--lower-case-table-names=0":                          {},
+	} {
+		if got := strings.Join(ownSettings(facts), " "); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 // A data directory keeps for ever what it was made with: a backup that was made with something else is refused before anything is loaded.
 func TestSettingsOfAnotherServerAreRefused(t *testing.T) {
 	usual := terms.Facts{PageSize: 16 << 10}

@@ -19,6 +19,8 @@ import (
 type Config struct {
 	// Bucket is where the backup is, or will be.
 	Bucket bucket.Config `json:"bucket"`
+	// StorageDigest tells the place of the backup from every other, also where Bucket has the same folder for two volumes. Of load alone.
+	StorageDigest string `json:"storageDigest,omitempty"`
 	// Backup is the name of the MysqlBackup. Load onto a site takes the newest if it is empty.
 	Backup string `json:"backup,omitempty"`
 	// GroupUID is the UID of the MysqlFailoverGroup; it owns the place in the bucket. Delete and sweep touch no place of another, unless it is empty.

@@ -46,8 +46,8 @@ func alike(t *testing.T, a, b reflect.Type) {
 
 func TestWhatTheOperatorWritesIsRead(t *testing.T) {
 	c := wire.BackupConfig{
-		Bucket: wire.BackupBucket{S3: &wire.BackupS3{Bucket: "b", Region: "r"}, Prefix: "p/q", Namespace: "shop", Group: "orders"},
-		Backup: "nightly", Server: wire.BackupServer{Dir: "/d", RunDir: "/r"},
+		Bucket:        wire.BackupBucket{S3: &wire.BackupS3{Bucket: "b", Region: "r"}, Prefix: "p/q", Namespace: "shop", Group: "orders"},
+		StorageDigest: "sha256:1", Backup: "nightly", Server: wire.BackupServer{Dir: "/d", RunDir: "/r"},
 	}
 	got, err := ParseConfig([]byte(c.Text()))
 	if err != nil {

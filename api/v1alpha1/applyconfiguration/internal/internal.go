@@ -1102,6 +1102,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: startedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: storageDigest
+      type:
+        scalar: string
     - name: verificationWaits
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.BackupVerificationWait

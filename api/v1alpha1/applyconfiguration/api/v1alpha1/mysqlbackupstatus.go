@@ -40,6 +40,9 @@ type MysqlBackupStatusApplyConfiguration struct {
 	MySQLVersion *string `json:"mysqlVersion,omitempty"`
 	// location is where it is: kind, bucket and folder.
 	Location *string `json:"location,omitempty"`
+	// storageDigest tells that place from every other: a digest of all that decides where its objects lie, of which location leaves out the
+	// server and the volume. A backup of an operator that wrote none has none.
+	StorageDigest *string `json:"storageDigest,omitempty"`
 	// encrypted is true if it can be read with an age identity alone.
 	Encrypted *bool `json:"encrypted,omitempty"`
 	// progress is how much is done, in percent, from 0 to 100; an estimate.
@@ -161,6 +164,14 @@ func (b *MysqlBackupStatusApplyConfiguration) WithMySQLVersion(value string) *My
 // If called multiple times, the Location field is set to the value of the last call.
 func (b *MysqlBackupStatusApplyConfiguration) WithLocation(value string) *MysqlBackupStatusApplyConfiguration {
 	b.Location = &value
+	return b
+}
+
+// WithStorageDigest sets the StorageDigest field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the StorageDigest field is set to the value of the last call.
+func (b *MysqlBackupStatusApplyConfiguration) WithStorageDigest(value string) *MysqlBackupStatusApplyConfiguration {
+	b.StorageDigest = &value
 	return b
 }
 
