@@ -66,7 +66,7 @@ func TestMySQL(t *testing.T) {
 		"Terminal":  {op: mysqlclient.Op{Site: "paris", User: "root"}, terminal: true, typed: "typed", command: "mysql --no-defaults --user=root --socket=/run/mfg/mysqld.sock --password"},
 		"Statement": {op: mysqlclient.Op{Site: "paris", User: "root", Execute: "SELECT 1", Args: []string{"-N"}}, typed: "hunter2\n", command: "mysql --no-defaults --user=root --socket=/run/mfg/mysqld.sock -N --execute=SELECT 1"},
 		"Pipe":      {op: mysqlclient.Op{Site: "paris", User: "root"}, typed: "hunter2\ntyped", command: "mysql --no-defaults --user=root --socket=/run/mfg/mysqld.sock"},
-		"OtherUser": {op: mysqlclient.Op{Site: "paris", User: "app"}, code: cli.ExitUsage, says: "only --user root"},
+		"OtherUser": {op: mysqlclient.Op{Site: "paris", User: "app"}, code: cli.ExitUsage, says: "only --login root"},
 		"NoSite":    {op: mysqlclient.Op{Site: "rome", User: "root"}, code: cli.ExitError, says: "its sites are paris"},
 		"NoClient":  {op: mysqlclient.Op{Site: "paris", User: "root"}, err: utilexec.CodeExitError{Code: 127, Err: errors.New("x")}, code: cli.ExitError, says: "has no mysql client"},
 		"NoShell":   {op: mysqlclient.Op{Site: "paris", User: "root"}, err: errors.New(`exec: "sh": executable file not found in $PATH`), code: cli.ExitError, says: "kubectl port-forward -n shop service/mysql-orders-paris"},
