@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -168,6 +169,22 @@ func TestReportVerb(t *testing.T) {
 	}
 	if got := run(t, f, runOptions{}, "report", "orders", "-n", "shop", "-f", "-"); got.code != cli.ExitHealthy || !strings.HasPrefix(got.out, "\x1f\x8b") {
 		t.Errorf("exit code %d, %.20q", got.code, got.out)
+	}
+}
+
+// TestReportOutOfTime: a log that does not come costs the time, and the exit code and the last words say that something is missing.
+func TestReportOutOfTime(t *testing.T) {
+	f := loadHealthy(t)
+	t.Chdir(t.TempDir())
+	over := make(chan struct{})
+	f.objects = map[string]any{"/api/v1/namespaces/shop/pods": corev1.PodList{Items: []corev1.Pod{{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p"}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "mysql"}}}}}}}
+	f.answers["/api/v1/namespaces/shop/pods/p/log"] = func(http.ResponseWriter) { <-over }
+	time.AfterFunc(3*time.Second, func() { close(over) })
+	got := run(t, f, runOptions{}, "report", "orders", "-n", "shop", "--timeout", "2s")
+	if got.code != cli.ExitDegraded || !strings.Contains(got.out, ".tar.gz") ||
+		!strings.Contains(got.errOut, "left out pods/shop/p/mysql.log: no time was left") || !strings.Contains(got.errOut, "--timeout 4s") {
+		t.Errorf("%+v", got)
 	}
 }
 
