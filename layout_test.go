@@ -158,7 +158,7 @@ var layout = map[string]rule{
 	"kubectl-mfg/drill/verdict":       {own: []string{"api/v1alpha1", "kubectl-mfg/report"}, pure: true},
 	"kubectl-mfg/escape":              {pure: true},
 	"kubectl-mfg/failover":            {own: []string{"internal/gtid", "api/v1alpha1", "api/wire", "kubectl-mfg/cli", "kubectl-mfg/live", "kubectl-mfg/pods", "kubectl-mfg/report", "kubectl-mfg/request", "kubectl-mfg/screen"}},
-	"kubectl-mfg/inspect":             {own: []string{"api/v1alpha1", "api/wire", "kubectl-mfg/certificates", "kubectl-mfg/cli", "kubectl-mfg/escape", "kubectl-mfg/keyrings", "kubectl-mfg/live", "kubectl-mfg/pods", "kubectl-mfg/report", "kubectl-mfg/screen"}},
+	"kubectl-mfg/inspect":             {own: []string{"api/v1alpha1", "api/wire", "kubectl-mfg/certificates", "kubectl-mfg/cli", "kubectl-mfg/escape", "kubectl-mfg/keyrings", "kubectl-mfg/live", "kubectl-mfg/pods", "kubectl-mfg/report", "kubectl-mfg/screen", "tui/canvas"}},
 	"kubectl-mfg/keyrings":            {own: []string{"api/v1alpha1", "api/wire", "kubectl-mfg/report"}},
 	"kubectl-mfg/live":                {own: []string{"api/v1alpha1", "api/wire", "kubectl-mfg/pods", "kubectl-mfg/report"}},
 	"kubectl-mfg/logs":                {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/escape", "kubectl-mfg/request"}},

@@ -40,6 +40,15 @@ func TestListWatch(t *testing.T) {
 	}
 }
 
+// TestListWatchOnASmallScreen: the groups with trouble are on it, and the rest is a command away.
+func TestListWatchOnASmallScreen(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	got := run(t, fleet(t), runOptions{width: 80, high: 4, ctx: ctx, tick: func(int) { cancel() }}, "list", "-A", "-w")
+	if !strings.Contains(got.out, "... 2 more lines: see kubectl mfg dashboard -A") || strings.Count(got.out, "\n") != 3 || !strings.Contains(got.out, "stock") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestMySQLArguments: whose password is typed follows from the command line alone.
 func TestMySQLArguments(t *testing.T) {
 	a := newApp(cli.Environment{IOStreams: discarded()})
