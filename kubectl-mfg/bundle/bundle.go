@@ -174,7 +174,7 @@ func readLog(ctx context.Context, kube kubernetes.Interface, pod corev1.Pod, opt
 	case err == nil:
 		return text, nil
 	case ctx.Err() != nil:
-		return text, errors.New("no time was left (--timeout)")
+		return text, errors.New("no time was left")
 	case one.Err() != nil:
 		return text, fmt.Errorf("not read within %s; does node %s answer?", logTimeout, pod.Spec.NodeName)
 	}

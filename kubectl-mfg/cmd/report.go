@@ -77,6 +77,7 @@ func (op *reportOp) Validate() error {
 }
 
 func (op *reportOp) run(ctx context.Context, env cli.Environment, c Cluster) (int, error) {
+	whole := ctx
 	ctx, cancel := context.WithTimeout(ctx, op.Timeout)
 	defer cancel()
 	g, err := c.Group(ctx, op.Namespace, op.Group)
@@ -93,7 +94,11 @@ func (op *reportOp) run(ctx context.Context, env cli.Environment, c Cluster) (in
 	for _, m := range b.Missing {
 		fmt.Fprintf(env.ErrOut, "left out %s\n", m)
 	}
-	if b.Cut {
+	switch {
+	case b.Cut && whole.Err() != nil:
+		fmt.Fprintln(env.ErrOut, "the report is not complete: you ended it before everything was read; missing.txt names what was left out")
+		return cli.ExitDegraded, nil
+	case b.Cut:
 		fmt.Fprintf(env.ErrOut, "the report is not complete: --timeout %s ended before everything was read; missing.txt names what was left out\n"+
 			"  allow more time: kubectl mfg report %s -n %s --timeout %s\n", op.Timeout, op.Group, op.Namespace, 2*op.Timeout)
 		return cli.ExitDegraded, nil

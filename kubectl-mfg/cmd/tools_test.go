@@ -188,6 +188,21 @@ func TestReportOutOfTime(t *testing.T) {
 	}
 }
 
+// TestReportInterrupted: a person who ends a report is not told to allow it more time.
+func TestReportInterrupted(t *testing.T) {
+	f := loadHealthy(t)
+	t.Chdir(t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	f.answers["/api/v1/nodes"] = func(w http.ResponseWriter) {
+		cancel()
+		status(403, metav1.StatusReasonForbidden, "no")(w)
+	}
+	got := run(t, f, runOptions{ctx: ctx}, "report", "orders", "-n", "shop")
+	if got.code != cli.ExitDegraded || !strings.Contains(got.errOut, "you ended it") || strings.Contains(got.errOut, "--timeout") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestReportOfThePlugin: what the plugin itself adds is as complete as what its verbs print.
 func TestReportOfThePlugin(t *testing.T) {
 	op := &reportOp{Namespace: "shop", Group: "orders", OperatorNamespace: "mfg-system"}
