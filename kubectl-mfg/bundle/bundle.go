@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
 )
 
 // Options say what to collect.
@@ -38,8 +39,12 @@ type Options struct {
 	Extra map[string][]byte
 }
 
-// maxLog bounds one log.
-const maxLog = 4 << 20
+const (
+	// maxLog bounds one log.
+	maxLog = 4 << 20
+	// logTimeout is how long one log may take: a node that is lost costs only its own logs.
+	logTimeout = 5 * time.Second
+)
 
 // Bundle is what was collected.
 type Bundle struct {
@@ -48,6 +53,8 @@ type Bundle struct {
 	files map[string][]byte
 	// Missing are things that could not be collected, and why.
 	Missing []string
+	// Cut is true if the time ended before everything was read.
+	Cut bool
 }
 
 // Collect reads everything. What cannot be read is noted and left out: a bundle with holes helps more than none.
@@ -61,10 +68,14 @@ func Collect(ctx context.Context, o Options) *Bundle {
 		b.files[name] = []byte(Redact(string(content)))
 	}
 	selector := v1alpha1.LabelGroup + "=" + o.Group.Name
-	b.pods(ctx, o, o.Group.Namespace, selector)
-	b.pods(ctx, o, o.OperatorNamespace, o.OperatorSelector)
+	ours := b.pods(ctx, o, o.Group.Namespace, selector)
+	operators := b.pods(ctx, o, o.OperatorNamespace, o.OperatorSelector)
 	b.objects(ctx, o, selector)
 	b.clusterObjects(ctx, o)
+	// The logs come last, because only they need nodes that answer.
+	b.logs(ctx, o, operators)
+	b.logs(ctx, o, ours)
+	b.Cut = ctx.Err() != nil
 	b.files["README.txt"] = []byte(readme)
 	if len(b.Missing) > 0 {
 		b.files["missing.txt"] = []byte(strings.Join(b.Missing, "\n") + "\n")
@@ -98,24 +109,35 @@ func (b *Bundle) missing(what string, err error) {
 	b.Missing = append(b.Missing, fmt.Sprintf("%s: %v", what, err))
 }
 
-// pods collects pods and their logs, also from before the last restart.
-func (b *Bundle) pods(ctx context.Context, o Options, namespace, selector string) {
+// pods collects pods.
+func (b *Bundle) pods(ctx context.Context, o Options, namespace, selector string) []corev1.Pod {
 	list, err := o.Kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		b.missing("pods in "+namespace, err)
-		return
+		return nil
 	}
 	for _, pod := range list.Items {
-		folder := path.Join("pods", pod.Namespace, pod.Name)
-		b.add(path.Join(folder, "pod.yaml"), plainPod(pod))
+		b.add(path.Join("pods", pod.Namespace, pod.Name, "pod.yaml"), plainPod(pod))
+	}
+	return list.Items
+}
+
+// logs collects the logs of pods, also from before the last restart. Those of ready pods come first: their nodes answer.
+func (b *Bundle) logs(ctx context.Context, o Options, all []corev1.Pod) {
+	ready, others := []corev1.Pod{}, []corev1.Pod{}
+	for _, pod := range all {
+		if pods.Ready(pod) {
+			ready = append(ready, pod)
+		} else {
+			others = append(others, pod)
+		}
+	}
+	for _, pod := range slices.Concat(ready, others) {
 		for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 			b.log(ctx, o, pod, status.Name, false)
 			if status.RestartCount > 0 {
 				b.log(ctx, o, pod, status.Name, true)
 			}
-		}
-		if ctx.Err() != nil {
-			return
 		}
 	}
 }
@@ -125,23 +147,38 @@ func (b *Bundle) log(ctx context.Context, o Options, pod corev1.Pod, container s
 	if previous {
 		name = path.Join("pods", pod.Namespace, pod.Name, container+".previous.log")
 	}
-	stream, err := o.Kube.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
-		Container: container, Previous: previous, TailLines: &o.Lines, Timestamps: true,
-	}).Stream(ctx)
+	text, err := readLog(ctx, o.Kube, pod, &corev1.PodLogOptions{Container: container, Previous: previous, TailLines: &o.Lines, Timestamps: true})
 	if err != nil {
 		b.missing(name, err)
-		return
-	}
-	defer func() { _ = stream.Close() }()
-	text, err := io.ReadAll(io.LimitReader(stream, maxLog))
-	if err != nil {
-		b.missing(name, err)
+		if len(text) == 0 {
+			return
+		}
 	}
 	if words := strings.TrimSpace(string(text)); strings.HasPrefix(words, noLog) {
 		b.missing(name, errors.New(words))
 		return
 	}
 	b.files[name] = []byte(Redact(string(text)))
+}
+
+// readLog returns what came of a log, also with an error.
+func readLog(ctx context.Context, kube kubernetes.Interface, pod corev1.Pod, options *corev1.PodLogOptions) (text []byte, err error) {
+	one, cancel := context.WithTimeout(ctx, logTimeout)
+	defer cancel()
+	stream, err := kube.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, options).Stream(one)
+	if err == nil {
+		defer func() { _ = stream.Close() }()
+		text, err = io.ReadAll(io.LimitReader(stream, maxLog))
+	}
+	switch {
+	case err == nil:
+		return text, nil
+	case ctx.Err() != nil:
+		return text, errors.New("no time was left")
+	case one.Err() != nil:
+		return text, fmt.Errorf("not read within %s; does node %s answer?", logTimeout, pod.Spec.NodeName)
+	}
+	return text, err
 }
 
 // noLog is how a kubelet's answer begins, with status 200, if it no longer has the log of a container.

@@ -22,6 +22,8 @@ type Environment struct {
 	Wait func(context.Context, time.Duration) bool
 	// Terminal returns the width of stdout; ok is false if stdout is no terminal.
 	Terminal func() (width int, ok bool)
+	// Height returns how many lines stdout has; 0, or no such function, if that is not known.
+	Height func() int
 	// Interactive is true if a person can be asked: stdin is a terminal.
 	Interactive func() bool
 }
@@ -45,6 +47,13 @@ func System() Environment {
 		Terminal: func() (int, bool) {
 			width, _, err := term.GetSize(int(os.Stdout.Fd()))
 			return width, err == nil
+		},
+		Height: func() int {
+			_, height, err := term.GetSize(int(os.Stdout.Fd()))
+			if err != nil {
+				return 0
+			}
+			return height
 		},
 		Interactive: func() bool { return term.IsTerminal(int(os.Stdin.Fd())) },
 	}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -26,6 +25,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/live"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
+	"github.com/mysql-mfg/mfg/tui/feed"
 )
 
 // Exec runs a command in a container, over a WebSocket, or over SPDY if a proxy knows nothing else.
@@ -80,18 +80,37 @@ func MayForward(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &unanswered)
 }
 
-// forwarded asks the operator through a forwarded port. One of several pods leads, and it cannot be seen from outside which.
+// forwarded asks the operator through a forwarded port.
 func (a *API) forwarded(ctx context.Context, operatorNamespace string, params map[string]string) (raw []byte, err error) {
+	err = a.eachOperator(ctx, operatorNamespace, func(ctx context.Context, pod corev1.Pod) (err error) {
+		raw, err = a.askPod(ctx, pod, params)
+		return err
+	})
+	return raw, err
+}
+
+// eachOperator tries the pods of the operator until one is of use: one stands by, another is on a node that is lost. Each has its share of
+// the time that is left. That a pod stands by says less than any other error: the one that leads may be out of reach.
+func (a *API) eachOperator(ctx context.Context, operatorNamespace string, try func(context.Context, corev1.Pod) error) error {
 	pods, err := a.operators(ctx, operatorNamespace)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, pod := range pods {
-		if raw, err = a.askPod(ctx, pod, params); !errors.Is(err, live.ErrIdle) {
-			return raw, err
+	for i, pod := range pods {
+		share, cancel := feed.Share(ctx, len(pods)-i)
+		failed := try(share, pod)
+		cancel()
+		if failed == nil || errors.Is(failed, live.ErrSays) {
+			return failed
+		}
+		if err == nil || errors.Is(err, live.ErrIdle) {
+			err = failed
+		}
+		if ctx.Err() != nil {
+			break
 		}
 	}
-	return nil, err
+	return err
 }
 
 func (a *API) askPod(ctx context.Context, pod corev1.Pod, params map[string]string) ([]byte, error) {
@@ -103,30 +122,16 @@ func (a *API) askPod(ctx context.Context, pod corev1.Pod, params map[string]stri
 	return fetchStatus(ctx, port, params)
 }
 
-// forward leads a port of this machine to one of a pod of the operator, until end is called.
-func (a *API) forward(ctx context.Context, operatorNamespace string, to int) (port int, end func(), err error) {
-	pods, err := a.operators(ctx, operatorNamespace)
-	if err != nil {
-		return 0, nil, err
-	}
-	return a.forwardTo(ctx, pods[0], to)
-}
-
-// operators returns the running pods of the operator, at least one.
+// operators returns the running pods of the operator, at least one, in the order in which to try them.
 func (a *API) operators(ctx context.Context, operatorNamespace string) ([]corev1.Pod, error) {
 	pods, err := a.kube.CoreV1().Pods(operatorNamespace).List(ctx, metav1.ListOptions{LabelSelector: live.Selector})
 	if err != nil {
 		return nil, fmt.Errorf("find the operator's pod: %w", err)
 	}
-	running := slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool {
-		return pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil
-	})
-	if len(running) == 0 {
-		return nil, errors.New("no pod of the operator runs")
-	}
-	return running, nil
+	return live.Operators(pods.Items)
 }
 
+// forwardTo leads a port of this machine to one of a pod, until end is called.
 func (a *API) forwardTo(ctx context.Context, pod corev1.Pod, to int) (port int, end func(), err error) {
 	target := a.kube.CoreV1().RESTClient().Post().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("portforward").URL()
 	refusal := &refusedUpgrade{}

@@ -36,17 +36,29 @@ func (a *API) Routes(operatorNamespace, namespace string) []feed.Route {
 	if namespace != "" {
 		query.Set(wire.ParamNamespace, namespace)
 	}
-	return []feed.Route{
-		{Name: "service proxy", Open: func(context.Context) (feed.Address, error) { return a.proxyAddress(operatorNamespace, query) }},
-		{Name: "port-forward", Open: func(ctx context.Context) (feed.Address, error) {
-			port, end, err := a.forward(ctx, operatorNamespace, wire.PortOperatorAuxiliary)
+	through := func(context.Context) (feed.Address, error) { return a.proxyAddress(operatorNamespace, query) }
+	forwards := func(ctx context.Context) ([]feed.Way, error) { return a.forwardedWays(ctx, operatorNamespace, query) }
+	return []feed.Route{feed.Direct("service proxy", through), {Name: "port-forward", Ways: forwards}}
+}
+
+// forwardedWays are ports to all pods of the operator: one that stands by refuses the stream.
+func (a *API) forwardedWays(ctx context.Context, operatorNamespace string, query url.Values) ([]feed.Way, error) {
+	pods, err := a.operators(ctx, operatorNamespace)
+	if err != nil {
+		return nil, err
+	}
+	ways := make([]feed.Way, 0, len(pods))
+	for _, pod := range pods {
+		ways = append(ways, func(ctx context.Context) (feed.Address, error) {
+			port, end, err := a.forwardTo(ctx, pod, wire.PortOperatorAuxiliary)
 			if err != nil {
 				return feed.Address{}, err
 			}
 			at := url.URL{Scheme: "http", Host: "127.0.0.1:" + strconv.Itoa(port), Path: wire.PathWSStatus, RawQuery: query.Encode()}
 			return feed.Address{URL: at.String(), Close: end}, nil
-		}},
+		})
 	}
+	return ways, nil
 }
 
 // proxyAddress returns where the API server's proxy offers the stream, with all that a kubeconfig says on how to log in.

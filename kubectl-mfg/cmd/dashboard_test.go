@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cluster"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/dashboard"
@@ -179,6 +181,35 @@ func TestDashboardForwards(t *testing.T) {
 	got := realTime(t, s, "dashboard", "orders", "-n", "shop", "--once")
 	if !strings.Contains(got.out, "live") || !strings.Contains(got.out, "lag 1.2s") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestDashboardForwardsToLeader: a pod that stands by refuses the stream, and the next one sends it.
+func TestDashboardForwardsToLeader(t *testing.T) {
+	f := loadHealthy(t)
+	p, _ := behindProxy(t, f)
+	p.refuse = true
+	standby := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { operatorSays(503, wire.ReasonNotLeading)(w) }))
+	defer standby.Close()
+	s := forwarding(t, f, p, nil)
+	var turn atomic.Int32
+	s.handle = func(_ string, data httpstream.Stream, all map[string]httpstream.Stream) {
+		to := standby.URL
+		if turn.Add(1) > 1 {
+			to = p.operator.URL
+		}
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(to, "http://"))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		go func() { _, _ = io.Copy(conn, data); _ = conn.Close() }()
+		_, _ = io.Copy(data, conn)
+		_, _ = data.Close(), all["error"].Close()
+	}
+	got := realTime(t, s, "dashboard", "orders", "-n", "shop", "--once")
+	if !strings.Contains(got.out, "live") || turn.Load() != 2 {
+		t.Errorf("after %d pods: %+v", turn.Load(), got)
 	}
 }
 

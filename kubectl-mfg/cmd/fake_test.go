@@ -253,6 +253,7 @@ type ran struct {
 
 type runOptions struct {
 	width int // 0: no terminal
+	high  int // 0: not known
 	env   map[string]string
 	wait  func(context.Context, time.Duration) bool
 	// stdin is what a person types; without it there is no terminal to ask on.
@@ -291,6 +292,7 @@ func run(t *testing.T, f http.Handler, o runOptions, args ...string) ran {
 		Now:         func() time.Time { return now },
 		Wait:        o.wait,
 		Terminal:    func() (int, bool) { return o.width, o.width > 0 },
+		Height:      func() int { return o.high },
 		Interactive: func() bool { return o.stdin != "" },
 	}
 	a := newApp(env)

@@ -22,7 +22,7 @@ func (a *app) mysqlCommand() *cobra.Command {
 		ValidArgsFunction: a.completeGroupAndSite,
 	}
 	cmd.Flags().StringVar(&op.Account, "account", mysqlclient.AccountAdmin, "Account whose password is in a Secret: "+strings.Join(mysqlclient.Accounts, "|")+".")
-	cmd.Flags().StringVarP(&op.User, "user", "u", "", "User of MySQL whose password you type, instead of --account.")
+	cmd.Flags().StringVarP(&op.User, "login", "u", "", "User of MySQL whose password you type, instead of --account.")
 	cmd.Flags().StringVarP(&op.Execute, "execute", "e", "", "Run this SQL and exit.")
 	// Only fails for a flag that does not exist.
 	_ = cmd.RegisterFlagCompletionFunc("account", cobra.FixedCompletions(mysqlclient.Accounts, cobra.ShellCompDirectiveNoFileComp))

@@ -39,7 +39,8 @@ func (a *app) reportCommand() *cobra.Command {
 volumes, nodes, the operator's pods and logs, its status and explanation, and the findings of kubectl mfg doctor.
 
 No Secret is read. Values that look like passwords, tokens, keys or DSNs are removed from every file. What you have no
-right to read is left out and listed in missing.txt.`,
+right to read is left out and listed in missing.txt, as is what a lost node does not send. If the time ends before everything
+is read, the exit code is 3.`,
 		Example: `  # Writes mfg-report-NAMESPACE-GROUP-TIME.tar.gz here
   kubectl mfg report orders
 
@@ -76,6 +77,7 @@ func (op *reportOp) Validate() error {
 }
 
 func (op *reportOp) run(ctx context.Context, env cli.Environment, c Cluster) (int, error) {
+	whole := ctx
 	ctx, cancel := context.WithTimeout(ctx, op.Timeout)
 	defer cancel()
 	g, err := c.Group(ctx, op.Namespace, op.Group)
@@ -91,6 +93,15 @@ func (op *reportOp) run(ctx context.Context, env cli.Environment, c Cluster) (in
 	}
 	for _, m := range b.Missing {
 		fmt.Fprintf(env.ErrOut, "left out %s\n", m)
+	}
+	switch {
+	case b.Cut && whole.Err() != nil:
+		fmt.Fprintln(env.ErrOut, "the report is not complete: you ended it before everything was read; missing.txt names what was left out")
+		return cli.ExitDegraded, nil
+	case b.Cut:
+		fmt.Fprintf(env.ErrOut, "the report is not complete: --timeout %s ended before everything was read; missing.txt names what was left out\n"+
+			"  allow more time: kubectl mfg report %s -n %s --timeout %s\n", op.Timeout, op.Group, op.Namespace, 2*op.Timeout)
+		return cli.ExitDegraded, nil
 	}
 	return cli.ExitHealthy, nil
 }

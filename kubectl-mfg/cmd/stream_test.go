@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -40,6 +41,23 @@ type streams struct {
 	plain   http.Handler
 	handle  func(kind string, stream httpstream.Stream, all map[string]httpstream.Stream)
 	command []string
+	// lost is a pod on a node that does not answer until over is closed; asked are those to which a port was to be forwarded.
+	lost  string
+	over  chan struct{}
+	mu    sync.Mutex
+	asked []string
+}
+
+// forwardedTo notes the pod of a port-forward; it waits if the pod is lost.
+func (s *streams) forwardedTo(r *http.Request) (pod string) {
+	pod = path.Base(path.Dir(r.URL.Path))
+	s.mu.Lock()
+	s.asked = append(s.asked, pod)
+	s.mu.Unlock()
+	if pod == s.lost {
+		<-s.over
+	}
+	return pod
 }
 
 func (s *streams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -50,6 +68,9 @@ func (s *streams) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if !strings.Contains(strings.ToLower(r.Header.Get("Upgrade")), "spdy") {
 		http.Error(w, "no WebSocket here", http.StatusBadRequest)
+		return
+	}
+	if forward && s.forwardedTo(r) == s.lost {
 		return
 	}
 	s.command = r.URL.Query()["command"]
@@ -190,7 +211,7 @@ func TestPortForwardIsRemembered(t *testing.T) {
 	f, asked := loadHealthy(t), 0
 	f.answers[livePath] = status(504, metav1.StatusReasonTimeout, "it does not answer")
 	s := forwarding(t, f, f, func(w http.ResponseWriter, r *http.Request) {
-		if asked++; asked == 4 {
+		if asked++; asked == 4 || asked == 5 { // both pods
 			w.WriteHeader(http.StatusBadGateway)
 			return
 		}
@@ -229,6 +250,43 @@ func TestPortForwardNotLeading(t *testing.T) {
 		if _, err := cluster.Live(t.Context(), "mfg-system", "shop", "orders"); !errors.Is(err, want) {
 			t.Errorf("leader %d: %v", leader, err)
 		}
+	}
+}
+
+// TestPortForwardToLostNode: a pod on a node that is lost takes no more than its share of the time, and the other answers.
+func TestPortForwardToLostNode(t *testing.T) {
+	f := loadHealthy(t)
+	f.answers[livePath] = status(403, metav1.StatusReasonForbidden, "no services/proxy")
+	s := forwarding(t, f, f, f.serveLive)
+	s.lost, s.over = "mfg-operator-1", make(chan struct{})
+	c := clusterOf(t, s)
+	t.Cleanup(func() { close(s.over) }) // before the server ends
+	if a, is := c.(*cluster.API); is {
+		a.Total = 4 * time.Second
+	}
+	_, err := c.Live(t.Context(), "mfg-system", "shop", "orders")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil || strings.Join(s.asked, " ") != "mfg-operator-1 mfg-operator-2" {
+		t.Errorf("asked %v: %v", s.asked, err)
+	}
+}
+
+// TestPortForwardLeaderOutOfReach: that one pod stands by does not mean that no operator leads, if another cannot be asked.
+func TestPortForwardLeaderOutOfReach(t *testing.T) {
+	f := loadHealthy(t)
+	f.answers[livePath] = status(403, metav1.StatusReasonForbidden, "no services/proxy")
+	asked := 0
+	s := forwarding(t, f, f, func(w http.ResponseWriter, _ *http.Request) {
+		if asked++; asked == 1 {
+			operatorSays(503, wire.ReasonNotLeading)(w)
+			return
+		}
+		w.WriteHeader(http.StatusBadGateway)
+	})
+	c := patient(time.Minute)(clusterOf(t, s))
+	if _, err := c.Live(t.Context(), "mfg-system", "shop", "orders"); err == nil || live.IsFinal(err) || asked != 2 {
+		t.Errorf("asked %d pods: %v", asked, err)
 	}
 }
 

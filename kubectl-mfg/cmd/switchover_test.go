@@ -40,6 +40,15 @@ func TestListWatch(t *testing.T) {
 	}
 }
 
+// TestListWatchOnASmallScreen: the groups with trouble are on it, and the rest is a command away.
+func TestListWatchOnASmallScreen(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	got := run(t, fleet(t), runOptions{width: 80, high: 4, ctx: ctx, tick: func(int) { cancel() }}, "list", "-A", "-w")
+	if !strings.Contains(got.out, "... 2 more lines: see kubectl mfg dashboard -A") || strings.Count(got.out, "\n") != 3 || !strings.Contains(got.out, "stock") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestMySQLArguments: whose password is typed follows from the command line alone.
 func TestMySQLArguments(t *testing.T) {
 	a := newApp(cli.Environment{IOStreams: discarded()})
@@ -49,17 +58,20 @@ func TestMySQLArguments(t *testing.T) {
 		return op.Validate()
 	}
 	for line, want := range map[string]mysqlclient.Op{
-		"mysql orders":                              {Account: "admin"},
-		"mysql orders rome":                         {Account: "admin", Site: "rome"},
-		"mysql orders --account app":                {Account: "app"},
-		"mysql orders --user me":                    {User: "me"},
-		"mysql orders rome -- --table":              {Account: "admin", Site: "rome", Args: []string{"--table"}},
-		"mysql orders --user me --account readonly": {User: "me", Account: "readonly"},
+		"mysql orders":                               {Account: "admin"},
+		"mysql orders rome":                          {Account: "admin", Site: "rome"},
+		"mysql orders --account app":                 {Account: "app"},
+		"mysql orders --login me":                    {User: "me"},
+		"mysql orders rome -- --table":               {Account: "admin", Site: "rome", Args: []string{"--table"}},
+		"mysql orders --login me --account readonly": {User: "me", Account: "readonly"},
 	} {
 		a.main(t.Context(), strings.Fields(line+" "))
 		if seen == nil || seen.Account != want.Account || seen.User != want.User || seen.Site != want.Site || strings.Join(seen.Args, " ") != strings.Join(want.Args, " ") {
 			t.Errorf("%s: %+v", line, seen)
 		}
+	}
+	if a.main(t.Context(), strings.Fields("mysql orders --user kube")); *a.flags.AuthInfoName != "kube" || seen.User != "" || seen.Account != "admin" {
+		t.Errorf("--user is the user of the kubeconfig %q, for %+v", *a.flags.AuthInfoName, seen)
 	}
 	for _, line := range []string{"mysql", "mysql orders rome paris"} {
 		if code := a.main(t.Context(), strings.Fields(line)); code != cli.ExitUsage {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,7 +67,7 @@ func TestMySQL(t *testing.T) {
 		"Terminal":  {op: mysqlclient.Op{Site: "paris", User: "root"}, terminal: true, typed: "typed", command: "mysql --no-defaults --user=root --socket=/run/mfg/mysqld.sock --password"},
 		"Statement": {op: mysqlclient.Op{Site: "paris", User: "root", Execute: "SELECT 1", Args: []string{"-N"}}, typed: "hunter2\n", command: "mysql --no-defaults --user=root --socket=/run/mfg/mysqld.sock -N --execute=SELECT 1"},
 		"Pipe":      {op: mysqlclient.Op{Site: "paris", User: "root"}, typed: "hunter2\ntyped", command: "mysql --no-defaults --user=root --socket=/run/mfg/mysqld.sock"},
-		"OtherUser": {op: mysqlclient.Op{Site: "paris", User: "app"}, code: cli.ExitUsage, says: "only --user root"},
+		"OtherUser": {op: mysqlclient.Op{Site: "paris", User: "app"}, code: cli.ExitUsage, says: "only --login root"},
 		"NoSite":    {op: mysqlclient.Op{Site: "rome", User: "root"}, code: cli.ExitError, says: "its sites are paris"},
 		"NoClient":  {op: mysqlclient.Op{Site: "paris", User: "root"}, err: utilexec.CodeExitError{Code: 127, Err: errors.New("x")}, code: cli.ExitError, says: "has no mysql client"},
 		"NoShell":   {op: mysqlclient.Op{Site: "paris", User: "root"}, err: errors.New(`exec: "sh": executable file not found in $PATH`), code: cli.ExitError, says: "kubectl port-forward -n shop service/mysql-orders-paris"},
@@ -168,6 +169,37 @@ func TestReportVerb(t *testing.T) {
 	}
 	if got := run(t, f, runOptions{}, "report", "orders", "-n", "shop", "-f", "-"); got.code != cli.ExitHealthy || !strings.HasPrefix(got.out, "\x1f\x8b") {
 		t.Errorf("exit code %d, %.20q", got.code, got.out)
+	}
+}
+
+// TestReportOutOfTime: a log that does not come costs the time, and the exit code and the last words say that something is missing.
+func TestReportOutOfTime(t *testing.T) {
+	f := loadHealthy(t)
+	t.Chdir(t.TempDir())
+	over := make(chan struct{})
+	f.objects = map[string]any{"/api/v1/namespaces/shop/pods": corev1.PodList{Items: []corev1.Pod{{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p"}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "mysql"}}}}}}}
+	f.answers["/api/v1/namespaces/shop/pods/p/log"] = func(http.ResponseWriter) { <-over }
+	time.AfterFunc(3*time.Second, func() { close(over) })
+	got := run(t, f, runOptions{}, "report", "orders", "-n", "shop", "--timeout", "2s")
+	if got.code != cli.ExitDegraded || !strings.Contains(got.out, ".tar.gz") ||
+		!strings.Contains(got.errOut, "left out pods/shop/p/mysql.log: no time was left") || !strings.Contains(got.errOut, "--timeout 4s") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestReportInterrupted: a person who ends a report is not told to allow it more time.
+func TestReportInterrupted(t *testing.T) {
+	f := loadHealthy(t)
+	t.Chdir(t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	f.answers["/api/v1/nodes"] = func(w http.ResponseWriter) {
+		cancel()
+		status(403, metav1.StatusReasonForbidden, "no")(w)
+	}
+	got := run(t, f, runOptions{ctx: ctx}, "report", "orders", "-n", "shop")
+	if got.code != cli.ExitDegraded || !strings.Contains(got.errOut, "you ended it") || strings.Contains(got.errOut, "--timeout") {
+		t.Errorf("%+v", got)
 	}
 }
 

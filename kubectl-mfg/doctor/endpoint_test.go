@@ -5,6 +5,9 @@ package doctor
 import (
 	"context"
 	"crypto/x509"
+	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,6 +79,58 @@ func TestWhoseAuthorityTheSitesUse(t *testing.T) {
 		w.Escrow = op.escrow(t.Context(), endpointCluster{kube: kube, shown: tc.shown, authorities: group}, w.Group)
 		if found := escrow(t.Context(), w); len(found) != 1 || found[0].Level != tc.level {
 			t.Errorf("%s: %+v", what, found)
+		}
+	}
+}
+
+// lostNode is a cluster in which an exec into some pods gets no answer.
+type lostNode struct {
+	endpointCluster
+	lost  []string
+	asked *[]string
+}
+
+func (c lostNode) Exec(ctx context.Context, e pods.Execution) error {
+	*c.asked = append(*c.asked, e.Pod)
+	if !slices.Contains(c.lost, e.Pod) {
+		return c.endpointCluster.Exec(ctx, e)
+	}
+	if end, bounded := ctx.Deadline(); !bounded || time.Until(end) > fileTimeout {
+		return errors.New("this would wait for long")
+	}
+	return context.DeadlineExceeded
+}
+
+// TestPublicFileOfAnotherPod: one node that is lost keeps nobody from reading the file in another pod.
+func TestPublicFileOfAnotherPod(t *testing.T) {
+	for what, tc := range map[string]struct {
+		ready, lost []string
+		asked       string
+		says        string
+	}{
+		"a ready one first":      {ready: []string{"b"}, lost: []string{"a"}, asked: "b"},
+		"the next after no word": {lost: []string{"a"}, asked: "a b"},
+		"no one answers":         {lost: []string{"a", "b"}, asked: "a b", says: "pod a: context deadline exceeded"},
+	} {
+		w, _ := well()
+		kube := fake.NewClientset()
+		for _, name := range []string{"a", "b"} {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.Group.Namespace, Name: name,
+				Labels: map[string]string{v1alpha1.LabelGroup: w.Group.Name, v1alpha1.LabelName: v1alpha1.NameMySQL}}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+			if slices.Contains(tc.ready, name) {
+				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			}
+			if err := kube.Tracker().Add(pod); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var asked []string
+		got, err := publicFile(t.Context(), lostNode{endpointCluster{kube: kube, authorities: []byte("PEM")}, tc.lost, &asked}, w.Group, authoritiesFile)
+		if strings.Join(asked, " ") != tc.asked {
+			t.Errorf("%s: asked %v", what, asked)
+		}
+		if tc.says == "" && (err != nil || string(got) != "PEM") || tc.says != "" && (err == nil || err.Error() != tc.says) {
+			t.Errorf("%s: %q, %v", what, got, err)
 		}
 	}
 }

@@ -95,19 +95,32 @@ func (w *watcher) redraw(failure error) error {
 			return err
 		}
 	}
+	warning := ""
 	if failure != nil {
-		drawn += "\nwarning: this is old: " + failure.Error() + " (trying again)\n"
+		warning = "warning: this is old: " + failure.Error() + " (trying again)"
 	}
 	start := cli.CursorHome
 	if !w.started {
 		start = cli.ClearScreen + cli.CursorHome
 	}
 	w.started = true
-	// The cursor is moved past the guard, so the words pass it here.
-	if _, err := fmt.Fprint(escape.Raw(w.env.Out), start+strings.ReplaceAll(escape.Text(drawn), "\n", cli.ClearLine+"\n")+cli.ClearBelow); err != nil {
+	// The cursor is moved past the guard, so the words pass it in fit.
+	shown := sizeOf(w.env).fit(drawn, warning, w.op.dashboard())
+	if _, err := fmt.Fprint(escape.Raw(w.env.Out), start+strings.ReplaceAll(shown, "\n", cli.ClearLine+"\n")+cli.ClearBelow); err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
 	return nil
+}
+
+// dashboard is the command that shows the same, and scrolls.
+func (op *Status) dashboard() string {
+	switch {
+	case op.AllNamespaces:
+		return "kubectl mfg dashboard -A"
+	case op.Group != "":
+		return "kubectl mfg dashboard " + op.Group + " -n " + op.Namespace
+	}
+	return "kubectl mfg dashboard -n " + op.Namespace
 }
 
 func (w *watcher) write(s string) error {

@@ -59,7 +59,7 @@ func (l login) GoString() string { return l.String() }
 // Password returns root's. The plugin knows no other user's.
 func (op *Op) Password(ctx context.Context, c Cluster) (string, error) {
 	if op.User != root {
-		return "", cli.Usage("without a terminal only --user root is possible, or an account with a Secret (--account): the password of %s is not known", op.User)
+		return "", cli.Usage("without a terminal only --login root is possible, or an account with a Secret (--account): the password of %s is not known", op.User)
 	}
 	who, err := op.secret(ctx, c, AccountAdmin)
 	return who.password, err

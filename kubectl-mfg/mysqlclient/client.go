@@ -53,11 +53,11 @@ type Op struct {
 func (op *Op) Validate() error {
 	switch {
 	case op.User == "" && op.Account == "":
-		return errors.New("--user is empty")
+		return errors.New("--login is empty")
 	case op.User != "" && op.Account != "":
-		return errors.New("--user and --account exclude each other")
+		return errors.New("--login and --account exclude each other")
 	case op.Account != "" && !slices.Contains(Accounts, op.Account):
-		return fmt.Errorf("--account must be one of %s; for any other user of MySQL: --user", strings.Join(Accounts, ", "))
+		return fmt.Errorf("--account must be one of %s; for any other user of MySQL: --login", strings.Join(Accounts, ", "))
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ for it: it is in no command line, no environment on a terminal, and no log. The 
   app        that of spec.application; the operator made its Secret, mysql-GROUP-app. The session begins in its database
   readonly   yours, with a Secret mysql-GROUP-readonly
 
-With --user the client asks you for the password.
+With --login the client asks you for the password.
 
 MySQL refuses writes on a site that is not active: such a site is read-only, also for root.`
 
@@ -28,5 +28,5 @@ MySQL refuses writes on a site that is not active: such a site is read-only, als
   kubectl mfg mysql orders --account app -e 'SHOW TABLES'
 
   # As another user, with further arguments of the client
-  kubectl mfg mysql orders paris --user reporting -- --table`
+  kubectl mfg mysql orders paris --login reporting -- --table`
 )

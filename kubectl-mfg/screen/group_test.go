@@ -3,6 +3,7 @@
 package screen
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -128,5 +129,25 @@ func TestSplitBrainIsSeen(t *testing.T) {
 	}
 	if got := List([]report.MysqlFailoverGroupReport{torn}, Options{Color: true}); !strings.Contains(got, string(bad)+"SplitBrain") {
 		t.Errorf("it is not red:\n%q", got)
+	}
+}
+
+// TestTroubleComesFirst: a list may be longer than the screen.
+func TestTroubleComesFirst(t *testing.T) {
+	var all []report.MysqlFailoverGroupReport
+	for name, health := range map[string]report.Health{"a": report.Healthy, "b": report.Degraded, "c": report.Unknown, "d": report.SplitBrain, "e": report.Healthy} {
+		r := group()
+		r.Metadata.Name, r.Health = name, health
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b report.MysqlFailoverGroupReport) int {
+		return strings.Compare(a.Metadata.Name, b.Metadata.Name)
+	})
+	var order string
+	for _, line := range strings.Split(List(all, Options{Width: 80}), "\n")[1:6] {
+		order += line[:1]
+	}
+	if order != "dbcae" {
+		t.Errorf("in the order %s", order)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
-// List draws several groups, one line each. Those with two writers come first, whatever their name.
+// List draws several groups, one line each. Those with two writers come first, whatever their name, then the others that are not healthy.
 func List(reports []report.MysqlFailoverGroupReport, o Options) string {
 	namespace := column{title: "NAMESPACE"}
 	name := column{title: "NAME"}
@@ -27,7 +27,7 @@ func List(reports []report.MysqlFailoverGroupReport, o Options) string {
 	cache := column{title: "CACHE", drop: 5}
 	backup := column{title: "BACKUP", drop: 5}
 	problem := column{title: "PROBLEM", drop: 8}
-	for _, r := range splitBrainFirst(reports) {
+	for _, r := range troubledFirst(reports) {
 		namespace.cells = append(namespace.cells, text{s: r.Metadata.Namespace})
 		name.cells = append(name.cells, text{s: r.Metadata.Name})
 		status.cells = append(status.cells, text{string(r.Summary), summaryColour(r.Summary)})
@@ -71,12 +71,16 @@ func List(reports []report.MysqlFailoverGroupReport, o Options) string {
 	return o.table(columns)
 }
 
-func splitBrainFirst(reports []report.MysqlFailoverGroupReport) []report.MysqlFailoverGroupReport {
+func troubledFirst(reports []report.MysqlFailoverGroupReport) []report.MysqlFailoverGroupReport {
 	order := func(r report.MysqlFailoverGroupReport) int {
-		if r.Health == report.SplitBrain {
+		switch r.Health {
+		case report.SplitBrain:
 			return 0
+		case report.Degraded, report.Unknown:
+			return 1
+		case report.Healthy:
 		}
-		return 1
+		return 2
 	}
 	sorted := slices.Clone(reports)
 	slices.SortStableFunc(sorted, func(a, b report.MysqlFailoverGroupReport) int { return cmp.Compare(order(a), order(b)) })

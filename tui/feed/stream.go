@@ -35,11 +35,29 @@ type Address struct {
 	Close func()
 }
 
-// Route is one way to the operator.
+// Route leads to the operator.
 type Route struct {
 	// Name says it in a word, such as "service proxy".
 	Name string
-	Open func(context.Context) (Address, error)
+	// Ways finds where the route leads. The most promising way comes first: only one of several pods answers.
+	Ways func(context.Context) ([]Way, error)
+}
+
+// Way opens a route to one process of the operator.
+type Way func(context.Context) (Address, error)
+
+// Direct is a route with one way.
+func Direct(name string, way Way) Route {
+	return Route{Name: name, Ways: func(context.Context) ([]Way, error) { return []Way{way}, nil }}
+}
+
+// Share is a context with the share of one among so many of the time that is left. One that hangs leaves the others theirs.
+func Share(ctx context.Context, among int) (context.Context, context.CancelFunc) {
+	end, bounded := ctx.Deadline()
+	if !bounded {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(end)/time.Duration(among))
 }
 
 // limits of the stream.
@@ -127,10 +145,31 @@ type lostError struct{ error }
 
 func (e lostError) Unwrap() error { return e.error }
 
+// over tries the ways of a route until one works.
 func (s *Stream) over(ctx context.Context, r Route) error {
 	opening, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
-	a, err := r.Open(opening)
+	ways, err := r.Ways(opening)
+	if err != nil {
+		return err
+	}
+	var failures []error
+	for i, way := range ways {
+		err := s.along(ctx, opening, way, r.Name, len(ways)-i)
+		var lost lostError
+		if errors.As(err, &lost) || ctx.Err() != nil {
+			return err
+		}
+		failures = append(failures, err)
+	}
+	return errors.Join(failures...)
+}
+
+// along listens over one way. It has its share of the time for opening.
+func (s *Stream) along(ctx, opening context.Context, way Way, route string, among int) error {
+	opening, cancel := Share(opening, among)
+	defer cancel()
+	a, err := way(opening)
 	if err != nil {
 		return err
 	}
@@ -143,7 +182,7 @@ func (s *Stream) over(ctx context.Context, r Route) error {
 	}
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	return lostError{s.listen(conn, r.Name)}
+	return lostError{s.listen(conn, route)}
 }
 
 // connect asks for the WebSocket, with the user's credentials added.

@@ -24,7 +24,7 @@ const patience = 20 * time.Second
 
 // to is a route to a server.
 func to(server *httptest.Server) Route {
-	return Route{Name: "test", Open: func(context.Context) (Address, error) { return Address{URL: server.URL + wire.PathWSStatus}, nil }}
+	return Direct("test", func(context.Context) (Address, error) { return Address{URL: server.URL + wire.PathWSStatus}, nil })
 }
 
 // followed runs a stream and hands out what it delivers.
@@ -253,9 +253,9 @@ func TestRoutes(t *testing.T) {
 	defer forbidden.Close()
 	t.Run("second", func(t *testing.T) {
 		closed := make(chan struct{})
-		second := Route{Name: "second", Open: func(context.Context) (Address, error) {
+		second := Direct("second", func(context.Context) (Address, error) {
 			return Address{URL: web.URL + wire.PathWSStatus, Close: func() { close(closed) }}, nil
-		}}
+		})
 		ctx, cancel := context.WithCancel(t.Context())
 		s := &Stream{Routes: []Route{to(forbidden), second}, Now: time.Now}
 		s.Follow(ctx, func(c Changes) {
@@ -269,7 +269,7 @@ func TestRoutes(t *testing.T) {
 		<-closed
 	})
 	t.Run("none", func(t *testing.T) {
-		none := Route{Name: "none", Open: func(context.Context) (Address, error) { return Address{}, errors.New("no pod of the operator runs") }}
+		none := Route{Name: "none", Ways: func(context.Context) ([]Way, error) { return nil, errors.New("no pod of the operator runs") }}
 		feed := followed(t, to(forbidden), none)
 		lost := until(t, "both reasons told", feed, func(c Changes) bool { return !c.Link.Up })
 		for _, want := range []string{"is forbidden", "no pod of the operator runs"} {
