@@ -3,6 +3,7 @@
 package cache
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"time"
@@ -26,6 +27,10 @@ const (
 	// awayPatience is how long the master may be silent, gonePatience how long it may have no pod, before another one takes its place.
 	awayPatience = 5 * time.Second
 	gonePatience = 2 * time.Second
+	// emptyPatience is how long the master may be silent if no other cache holds a key, loadingPatience how long it may read its data from
+	// a file then: one without data would have it throw away the only copy.
+	emptyPatience   = 30 * time.Second
+	loadingPatience = 2 * time.Minute
 	// onlyCooldown is how long after a promotion of the cache alone the next one may follow.
 	onlyCooldown = time.Minute
 	// firstPatience is how long the first master waits for the cache of the active site.
@@ -84,6 +89,12 @@ func remember(s Snapshot, m Memory) Memory {
 		is := sites[p.Site]
 		is.AwaySince, is.LinkedSince = since(is.AwaySince, s.Now, !p.Master()), since(is.LinkedSince, s.Now, p.Follows(s.Status.ActiveSite))
 		is.ApartSince = since(is.ApartSince, s.Now, p.Apart(s.Status.ActiveSite))
+		if active := s.Pod(s.Status.ActiveSite); active.Master() && active.Run == s.Status.ActiveRun {
+			is.HeldRun = ""
+			if p.Follows(active.Site) {
+				is.HeldRun = active.Run
+			}
+		}
 		sites[p.Site] = is
 	}
 	m.Sites = sites
@@ -135,6 +146,9 @@ func (d Decision) begin(s Snapshot, t Transition) Decision {
 	if t.Method == "" {
 		t.Method = v1alpha1.CacheByTakeOver
 	}
+	if t.Method == v1alpha1.CacheByTakeOver && isAnotherMaster(s, t) {
+		t.Method, t.Reason = v1alpha1.CacheByPromotion, cmp.Or(t.Reason, v1alpha1.ReasonCacheMasterSilent)
+	}
 	d.Memory.HungSince = time.Time{}
 	d.Status.Transition, d.Persist = &t, true
 	s.Status = d.Status
@@ -142,6 +156,14 @@ func (d Decision) begin(s Snapshot, t Transition) Decision {
 		return d.quiet(s) // the next look continues: by then it is durable, and the caches may have changed
 	}
 	return moving(s, d)
+}
+
+// isAnotherMaster is true for a target that is a master already without having taken over from the old one: an engine that starts anew may
+// begin as one, and has nothing of what the old one holds.
+func isAnotherMaster(s Snapshot, t Transition) bool {
+	from, to := s.Pod(t.From), s.Pod(t.To)
+	same := t.To == s.Status.ActiveSite && to.Run == s.Status.ActiveRun
+	return to.Reachable && to.Role == v1alpha1.CacheMaster && !same && t.Kind != v1alpha1.CacheMoveFirst && t.From != t.To && from.Following != to.Site
 }
 
 // steady looks after the master while it need not move.

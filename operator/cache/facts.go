@@ -162,6 +162,8 @@ type SiteMemory struct {
 	AwaySince, LinkedSince time.Time
 	// ApartSince is since when it names the master, and neither is linked to it nor gets a first copy from it; or when it was last told again.
 	ApartSince time.Time
+	// HeldRun is the process of the master that it followed in full when both were last seen.
+	HeldRun string
 }
 
 // Memory is what is remembered from one look to the next. Losing it costs a wait and nothing else.

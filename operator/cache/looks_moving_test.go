@@ -16,6 +16,7 @@ func TestLooksAtMoves(t *testing.T) {
 		givenUp = "as before AsExpected; active east e1; event CacheMoveFailed; failed in 3; next 1ms"
 		back    = " west>east TakeOver; cut clients of west; event CacheMoveFailed; failed in 3; next 1ms" // clients may have come by then
 		toSouth = "cut clients of east; traffic off east; traffic on south; label east replica; next 1ms"
+		cutOff  = "; route to west; traffic off east; promote west; traffic on west; east follows west; cut clients of east; next 1ms"
 		silent  = "; route to west; traffic off east; promote west; traffic on west; next 1ms"
 	)
 	runLooks(t, []look{
@@ -64,7 +65,7 @@ func TestLooksAtMoves(t *testing.T) {
 			want: "as before CacheMoving; Emergency east>west Promotion CacheTakeOverFailed; route to west; traffic off east; promote west; traffic on west; east follows west; cut clients of east; next 1ms"},
 		{name: "handing over: not from one that loads", given: "see east loading; see west down; " + planned + "1s", want: "as before CacheMoving; next 100ms"},
 		{name: "given up: both load", given: "see east loading; see west master loading; see south down; " + planned + "3s",
-			want: "as before CacheMoving; Planned east>south TakeOver; next 100ms"},
+			want: "as before CacheMoving; Planned east>south Promotion CacheMasterSilent; route to south; traffic off east; promote south; traffic on south; east follows south; cut clients of east; next 1ms"},
 		{name: "given up: both hand over", given: "see east failing-over; see west master failing-over; " + planned + "1s",
 			want: "as before CacheMoving; Planned west>east Promotion; route to east; traffic off west; promote east; traffic on east; west follows east; cut clients of west; event CacheMoveFailed; failed in 3; next 1ms"},
 		{name: "given up: both hand over, and neither may be the master", given: "see east failing-over removed; see west master failing-over removed; " + planned + "1s",
@@ -81,6 +82,31 @@ func TestLooksAtMoves(t *testing.T) {
 			want: "as before CacheMoving; Planned west>east Promotion; route to east; traffic off west; promote east; traffic on east; west follows east; cut clients of west; event CacheMoveFailed; failed in 3; next 1ms"},
 		{name: "hung: not one that loads", given: "see east replica=west loading; " + planned + "3s",
 			want: "as before CacheMoving; Planned east>west Promotion CacheMasterSilent; route to west; traffic off east; promote west; traffic on west; east follows west; cut clients of east; next 1ms"},
+
+		{name: "the old master began again, empty: the target has the data", given: "see east run=e2 keys=0; see west down; " + planned + "1s",
+			want: "as before CacheMoving; Planned east>west Promotion CacheMasterRestarted" + cutOff, never: "stays on east"},
+		{name: "the old master began again, in an emergency", given: "see east run=e2 keys=0; see west down; " + emergency + "1s",
+			want: "as before CacheMoving; Emergency east>west Promotion CacheMasterRestarted" + cutOff},
+		{name: "the old master began again as a replica of nobody", given: "see east replica= down run=e2 keys=0 offset=0; hung 1s; " + planned + "1s",
+			want: "as before CacheMoving; Planned east>west Promotion CacheMasterRestarted" + cutOff},
+		{name: "the old master began again with its volume, and the target has the data", given: "see east run=e2 keys=300; see west down; " + emergency + "1s",
+			want: "as before CacheMoving; Emergency east>west Promotion CacheMasterRestarted" + cutOff},
+		{name: "the old master began again with its volume, and the target has nothing", given: "see east run=e2 keys=90; see south gone; see west keys=0 offset=0 syncing; " + emergency + "1s",
+			want: "as before CacheNoReplica; active east e2; event CacheMoveFailed; event CacheSessionsLost; record Emergency east>east Restart CacheMasterRestarted; failed in 3; next 1ms",
+			says: "the master of the cache stays on east"},
+		{name: "the old master began again and loads, and the target has nothing", given: "see east run=e2 loading; see south gone; see west keys=0 offset=0 syncing; " + emergency + "1s",
+			want: "as before CacheMoving; next 100ms"},
+		{name: "the old master began again and loads, and the target has the data", given: "see east run=e2 loading; see west down; " + emergency + "1s",
+			want: "as before CacheMoving; Emergency east>west Promotion CacheMasterRestarted" + cutOff},
+		{name: "the target was silent and comes as an empty master", given: "see west master run=w9 keys=0; move Emergency east west TakeOver - 3 - 1s",
+			want: "as before CacheMoving; traffic off east; next 100ms"},
+
+		{name: "the target was silent and comes as an empty master beside a silent one", given: "see east silent; see west master run=w9 keys=0; see south gone; move Emergency east west TakeOver - 3 - 1s",
+			want: "as before CacheMoving; Emergency east>west Promotion CacheMasterSilent; route to west; traffic off east; promote west; traffic on west; next 1ms"},
+		{name: "the target was silent and comes as an empty master beside one that has let go", given: "see east replica=west failing-over; see west master run=w9 keys=0 offset=500; hung 500ms; move Planned east west TakeOver - 3 - 1s",
+			want: "as before CacheMoving; Planned west>east Promotion; route to east; traffic off west; promote east; traffic on east; west follows east; cut clients of west; event CacheMoveFailed; failed in 3; next 1ms"},
+		{name: "the target was silent and follows by now", given: "move Planned east west TakeOver - 3 - 100ms",
+			want: "as before CacheMoving; Planned east>west TakeOver; route to west; await connections at west; take over east -> west within 1.9s; cut clients of east; traffic off east; traffic on west; label east replica; next 1ms"},
 
 		{name: "silent: one lost answer", given: "see east silent; " + planned + "1900ms", want: "as before CacheMoving; next 100ms"},
 		{name: "silent: for too long", given: "see east silent; " + planned + "2s", want: "as before CacheMoving; Planned east>west Promotion CacheMasterSilent" + silent},

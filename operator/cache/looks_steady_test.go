@@ -64,6 +64,8 @@ func TestLooksAtCauses(t *testing.T) {
 		toWest = "route to west; await connections at west; take over east -> west within 2s; cut clients of east; traffic off east; traffic on west; label east replica; next 1ms"
 		after  = "mysql west epoch=4 Planned done; linked west 1h; "
 		home   = "mysql west epoch=4 Emergency done; still 1h; "
+
+		inPlace = "as before AsExpected; active east e2; event CacheSessionsLost; record CacheOnly east>east Restart CacheMasterRestarted; next 1ms"
 	)
 	runLooks(t, []look{
 		{name: "restarted: which process had the traffic is not known", given: "status run=", want: "ready AsExpected"},
@@ -76,6 +78,10 @@ func TestLooksAtCauses(t *testing.T) {
 			want: "as before CacheMoving; CacheOnly east>south Promotion CacheMasterRestarted; route to south; traffic off east; promote south; traffic on south; east follows south; cut clients of east; next 1ms"},
 		{name: "restarted: clients have written a little by then", given: "see east run=e2 keys=49",
 			want: "as before CacheMoving; CacheOnly east>south Promotion CacheMasterRestarted; route to south; traffic off east; promote south; traffic on south; east follows south; cut clients of east; next 1ms"},
+		{name: "restarted: it came back with more, and a replica followed until then", given: "held south e1; see south down; see west down; see east run=e2 keys=300",
+			want: "as before CacheMoving; CacheOnly east>south Promotion CacheMasterRestarted; route to south; traffic off east; promote south; traffic on south; east follows south; cut clients of east; next 1ms"},
+		{name: "restarted: a replica followed an earlier process", given: "held south e0; see east run=e2 keys=90", want: inPlace},
+		{name: "restarted: a replica that followed until then is empty", given: "held south e1; see south keys=0; see east run=e2 keys=90", want: inPlace},
 		{name: "restarted: it came back with half of it", given: "see east run=e2 keys=50",
 			want: "as before AsExpected; active east e2; event CacheSessionsLost; record CacheOnly east>east Restart CacheMasterRestarted; next 1ms"},
 		{name: "restarted: held", given: "hold paused; see east run=e2 keys=0",
@@ -137,14 +143,24 @@ func TestLooksAtCauses(t *testing.T) {
 
 // The cache alone moves, and what a person asks for.
 func TestLooksAtMovesOfTheCacheAlone(t *testing.T) {
+	const nobody = "see south keys=0; see west keys=0; "
 	const gone = "as before CacheMoving; CacheOnly east>south Promotion CacheMasterSilent; route to south; promote south; traffic on south; next 1ms"
 	runLooks(t, []look{
-		{name: "away: somebody else moved the role", given: "see east replica=west; see west master; away east 2s",
+		{name: "away: somebody else made it follow one that had not caught up", given: "see east replica=west; see west master; away east 2s",
+			want: "as before CacheMoving; CacheOnly east>west Promotion CacheMasterSilent; traffic off east; traffic on west; cut clients of east; next 1ms"},
+		{name: "away: somebody else moved the role", given: "held west e1; see east replica=west; see west master; away east 2s",
 			want: "as before CacheMoving; CacheOnly east>west TakeOver; traffic off east; traffic on west; cut clients of east; next 1ms"},
 		{name: "away: one that answers may come back for a moment", given: "see east replica=west; see west master; away east 1900ms", want: "as before CacheNoMaster; next 500ms"},
 		{name: "away: one that loads for longer", given: "see east loading; away east 4900ms", want: "as before CacheNoMaster; next 500ms"},
 		{name: "away: one that loads too long", given: "see east loading; away east 5s",
 			want: "as before CacheMoving; CacheOnly east>south Promotion CacheMasterSilent; route to south; traffic off east; promote south; traffic on south; east follows south; cut clients of east; next 1ms"},
+		{name: "away: one that loads while no other has a key", given: nobody + "see east loading; away east 119s", want: "not CacheNoMaster; next 500ms"},
+		{name: "away: one that loads for minutes", given: nobody + "see east loading; away east 2m",
+			want: "as before CacheMoving; CacheOnly east>south Promotion CacheMasterSilent; route to south; traffic off east; promote south; traffic on south; east follows south; cut clients of east; next 1ms"},
+		{name: "away: a silent one while no other has a key", given: nobody + "see east silent; away east 29s", want: "not CacheNoMaster; next 500ms"},
+		{name: "away: one that stays silent while no other has a key", given: nobody + "see east silent; away east 30s",
+			want: "as before CacheMoving; CacheOnly east>south Promotion CacheMasterSilent; route to south; traffic off east; promote south; traffic on south; next 1ms"},
+		{name: "away: no pod while no other has a key", given: nobody + "see east gone; away east 2s", want: gone},
 		{name: "away: a silent one for longer", given: "see east silent; away east 4900ms", want: "as before CacheNoMaster; next 500ms"},
 		{name: "away: no pod", given: "see east gone; away east 2s", want: gone},
 		{name: "away: a restart in place was no promotion", given: "see east gone; away east 2s; last CacheOnly east east 3 10s", want: gone},
@@ -173,7 +189,10 @@ func TestLooksAtMovesOfTheCacheAlone(t *testing.T) {
 		{name: "asked for the one to which another client moved the role", given: "hold paused; see east replica=west; see west master; ask west",
 			want: "as before CacheMoving; Requested east>west TakeOver; traffic off east; traffic on west; cut clients of east; next 1ms"},
 		{name: "asked for the master that is silent", given: "see east silent; ask east", want: "as before CacheNoMaster; answer done=false failed=false CacheTargetNotSynced; next 500ms"},
-		{name: "asked for one in place of a silent master", given: "see east silent; see west down; ask west", want: "as before CacheMoving; Requested east>west TakeOver; next 100ms"},
+		{name: "asked for one in place of a silent master", given: "hold paused; see east silent; see west down; away east 5s; ask west", want: "as before CacheMoving; Requested east>west TakeOver; next 100ms"},
+		{name: "asked for one while the master misses an answer", given: "see east silent; see west down; away east 4900ms; ask west", want: "as before CacheNoMaster; next 500ms"},
+		{name: "asked for one that began as a master, in place of a silent one", given: "hold paused; see east silent; see west master run=w9 keys=0; away east 5s; ask west",
+			want: "as before CacheMoving; Requested east>west Promotion CacheMasterSilent; traffic off east; traffic on west; next 1ms"},
 		{name: "asked for a silent one in place of a silent master", given: "see east silent; see west silent; ask west", want: "as before CacheNoMaster; answer done=false failed=false CacheTargetNotSynced; next 500ms"},
 		{name: "asked for one that has not caught up", given: "see west down; ask west", want: "ready AsExpected; answer done=false failed=false CacheTargetNotSynced; next 500ms"},
 		{name: "asked for a removed site", given: "see west removed; ask west", want: "ready AsExpected; answer done=false failed=false UnknownSite"},

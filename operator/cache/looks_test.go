@@ -4,6 +4,7 @@ package cache
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,7 @@ func runLooks(t *testing.T, looks []look) {
 //	nohome                                           MySQL is active nowhere
 //	move KIND FROM TO METHOD REASON EPOCH RUN AGE    a transition is under way; - is nothing
 //	last KIND FROM TO EPOCH AGE                      the last promotion
+//	held S RUN                                       the process of the master that a replica followed when both were last seen
 //	away S AGE, linked S AGE, apart S AGE, still AGE, hung AGE, failed AGE, only AGE, began AGE   what is remembered
 func (w *world) prepare(t *testing.T, commands string) {
 	t.Helper()
@@ -105,7 +107,7 @@ func (w *world) given(t *testing.T, words []string) bool {
 	case "move":
 		w.s.Status.Transition = &Transition{
 			Kind: v1alpha1.CacheMove(words[1]), From: or(words[2]), To: words[3], Method: v1alpha1.CacheMethod(words[4]), Reason: Reason(or(words[5])),
-			Epoch: number64(t, "="+words[6]), ToRun: words[7], StartedAt: metav1.NewMicroTime(ago(words[8])),
+			Epoch: number64(t, "="+words[6]), ToRun: or(words[7]), StartedAt: metav1.NewMicroTime(ago(words[8])),
 		}
 	case "last":
 		w.s.Status.Last = &Promotion{
@@ -119,6 +121,13 @@ func (w *world) given(t *testing.T, words []string) bool {
 
 func (w *world) remembered(t *testing.T, words []string) bool {
 	t.Helper()
+	if words[0] == "held" {
+		w.m.Sites = maps.Clone(w.m.Sites)
+		is := w.m.Sites[words[1]]
+		is.HeldRun = words[2]
+		w.m.Sites[words[1]] = is
+		return true
+	}
 	ago := w.s.Now
 	switch words[0] {
 	case "away", "linked", "apart", "still", "hung", "failed", "only", "began":

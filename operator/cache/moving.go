@@ -22,8 +22,10 @@ func moving(s Snapshot, d Decision) Decision {
 	switch {
 	case began:
 		return targetRestarted(s, d, from, to)
-	case to.Master():
+	case to.Master() && !isStranger(s, from, to):
 		return settle(s, d, from, to)
+	case masterBeganAgain(s, from):
+		return masterRestarted(s, d, from, to)
 	case t.Method == v1alpha1.CacheByPromotion && eligible(to):
 		return d.promote(s, t.Reason) // it was decided before that nothing can be handed over
 	case from.Reachable && from.Role == v1alpha1.CacheMaster && !from.Loading:
@@ -59,7 +61,8 @@ func redirected(s Snapshot, t Transition) (Transition, bool) {
 	if s.Home() == t.To || s.MySQL.Epoch == t.Epoch || !eligible(target) {
 		return t, false
 	}
-	next := Transition{Kind: v1alpha1.CacheMoveHome, From: t.From, To: target.Site}
+	// What was lost on the way stays lost: the record of the move that goes on says so.
+	next := Transition{Kind: v1alpha1.CacheMoveHome, From: t.From, To: target.Site, Reason: t.Reason}
 	if to := s.Pod(t.To); to.Master() || target.Site == t.From {
 		next.From = t.To
 	}
@@ -75,6 +78,39 @@ func redirected(s Snapshot, t Transition) (Transition, bool) {
 		next.Kind = v1alpha1.CacheMoveEmergency
 	}
 	return next, true
+}
+
+// isStranger is true for a target that was silent when the move began, has not been seen to follow since, and is a master by now. Nobody
+// has handed over to it: an engine that starts anew may begin as a master without a key.
+func isStranger(s Snapshot, from, to Pod) bool {
+	t := s.Status.Transition
+	return t.Method == v1alpha1.CacheByTakeOver && t.ToRun == "" && from.Site != to.Site && to.Master()
+}
+
+// masterBeganAgain is true if the process of the old master ended in the middle of the move, before it handed over.
+func masterBeganAgain(s Snapshot, from Pod) bool {
+	t := s.Status.Transition
+	return t.Method == v1alpha1.CacheByTakeOver && t.From == s.Status.ActiveSite && t.To != t.From &&
+		from.Reachable && s.Status.ActiveRun != "" && from.Run != s.Status.ActiveRun
+}
+
+// masterRestarted is for an old master with another process than the one that held the keys. It can hand over nothing, and may have come
+// back empty: if it stayed the master, the others would throw away what they hold. The target is the master, if it has data; otherwise the
+// one that keeps the most, which may be the old one, with what it read from its volume.
+func masterRestarted(s Snapshot, d Decision, from, to Pod) Decision {
+	t := *s.Status.Transition
+	if from.Loading && (!eligible(to) || to.Keys == 0) && age(s) < loadingPatience {
+		return d // what it reads may be all that there is
+	}
+	if holder, found := best(s); found && (!eligible(to) || to.Keys == 0) {
+		to = holder
+	}
+	next := Transition{Kind: t.Kind, From: t.From, To: to.Site, Method: v1alpha1.CacheByPromotion, Reason: v1alpha1.ReasonCacheMasterRestarted}
+	if to.Site == from.Site {
+		next.Method = v1alpha1.CacheByRestart
+		d.failed(s, "the master of the cache stays on "+from.Site+" and does not move to "+t.To+" ("+string(t.Kind)+"): its process began again meanwhile, and no other cache has data")
+	}
+	return d.begin(s, next)
 }
 
 // settle ends a move whose target is the master: it takes the traffic, and the clients of the old one are cut. The transition is
@@ -99,7 +135,10 @@ func settle(s Snapshot, d Decision, from, to Pod) Decision {
 func (d Decision) end(s Snapshot, to Pod) Decision {
 	t := *s.Status.Transition
 	d.Persist = true
-	changed := t.To != s.Status.ActiveSite || to.Run != s.Status.ActiveRun
+	if t.Reason == "" && to.Site == s.Status.ActiveSite && s.Status.ActiveRun != "" && to.Run != s.Status.ActiveRun {
+		t.Reason = v1alpha1.ReasonCacheMasterRestarted // the role is where it was, and the process that held the keys is not
+	}
+	changed := t.To != s.Status.ActiveSite || to.Run != s.Status.ActiveRun || t.Reason == v1alpha1.ReasonCacheTargetRestarted
 	d.Status.ActiveSite, d.Status.ActiveRun, d.Status.Transition = to.Site, to.Run, nil
 	d.Memory.HungSince = time.Time{}
 	if changed {
@@ -144,6 +183,10 @@ func handOver(s Snapshot, d Decision, from, to Pod) Decision {
 	d.Memory.HungSince = time.Time{}
 	switch {
 	case fit && left >= leastBudget:
+		if t := *s.Status.Transition; t.ToRun == "" { // it was silent when the move began, and follows by now
+			t.ToRun = to.Run
+			d.Status.Transition, d.Persist = &t, true
+		}
 		// The Service first. An old master whose site is given up must not get writes for as long as nodes take to learn of it.
 		d = d.do(Route{to.Site})
 		if !emergency {
@@ -175,6 +218,9 @@ func (d Decision) giveUp(s Snapshot, from, to Pod, why string) Decision {
 		d = d.answer(s, false, true, v1alpha1.ReasonCacheMoveFailed, message)
 	}
 	back := Transition{Kind: t.Kind, From: to.Site, To: from.Site}
+	if to.Traffic && to.Reachable && t.ToRun != "" && to.Run != t.ToRun {
+		back.Reason = v1alpha1.ReasonCacheTargetRestarted // clients have written to the process that ended
+	}
 	if from.FailingOver && to.Role == v1alpha1.CacheMaster {
 		back.Method = v1alpha1.CacheByPromotion
 	}
@@ -189,11 +235,15 @@ func hung(s Snapshot, d Decision, from, to Pod) Decision {
 	switch {
 	case s.Now.Sub(d.Memory.HungSince) < hungPatience:
 		return d
-	case eligible(to) && to.Offset >= from.Offset:
+	case eligible(to) && to.Offset >= from.Offset && !isStranger(s, from, to):
 		return d.promote(s, t.Reason)
 	}
 	d.failed(s, "the cache of "+to.Site+" did not take over from that of "+from.Site+", which has let go and is made the master again")
-	return d.begin(s, Transition{Kind: t.Kind, From: to.Site, To: from.Site, Method: v1alpha1.CacheByPromotion, Reason: t.Reason})
+	back := Transition{Kind: t.Kind, From: to.Site, To: from.Site, Method: v1alpha1.CacheByPromotion, Reason: t.Reason}
+	if from.Site != s.Status.ActiveSite && back.Reason == "" {
+		back.Reason = v1alpha1.ReasonCacheMasterSilent // it was to give the role back to one that is no longer there, and may never have had the keys
+	}
+	return d.begin(s, back)
 }
 
 // without is for an old master that does not answer.
@@ -210,6 +260,9 @@ func without(s Snapshot, d Decision, to Pod) Decision {
 		return d.say(false, v1alpha1.ReasonCacheNoMaster, "no cache answers that could be the master%s", trouble(to)).within(restless)
 	case !eligible(to) || to.Keys == 0 && better.Keys > 0:
 		t.To = better.Site
+		if t.Reason == "" && t.Kind != v1alpha1.CacheMoveFirst {
+			t.Method, t.Reason = v1alpha1.CacheByPromotion, v1alpha1.ReasonCacheMasterSilent // nobody hands over to this one
+		}
 		return d.begin(s, t)
 	}
 	return d.promote(s, v1alpha1.ReasonCacheMasterSilent)

@@ -19,6 +19,8 @@ type machine struct {
 	number int
 	// cut are sites that the operator does not reach; hung are those that answer nobody.
 	cut, hung map[string]bool
+	// keys is how many keys were written, of those that nobody was told are lost.
+	keys int64
 }
 
 var names = []string{"a", "b", "c"}
@@ -76,6 +78,7 @@ func (m *machine) happen() {
 		m.s.MySQL.Moving = false
 	case "letGo":
 		if p.Role == v1alpha1.CacheMaster && p.Traffic {
+			m.keys = 0 // by order of another client: what that costs is not the operator's to know
 			p.Role, p.FailingOver, p.Linked, p.Following = v1alpha1.CacheReplica, true, false, rapid.SampledFrom(names).Draw(m.t, "to")
 		}
 	case "handsOver": // by order of another client, and waits for the other
@@ -92,6 +95,7 @@ func (m *machine) happen() {
 		for i := range m.s.Pods {
 			if w := &m.s.Pods[i]; w.Traffic && w.Role == v1alpha1.CacheMaster {
 				w.Keys, w.Offset = w.Keys+1, w.Offset+10
+				m.keys = max(m.keys, w.Keys)
 			}
 		}
 	}
@@ -133,7 +137,9 @@ func (m *machine) look(faults bool) Decision {
 		if faults && rapid.IntRange(0, 9).Draw(m.t, "unwritten") == 0 {
 			return d
 		}
+		before := m.s.Status.Last
 		m.s.Status = d.Status
+		m.recorded(before, d)
 	}
 	for _, a := range d.Actions {
 		if faults && rapid.IntRange(0, 9).Draw(m.t, "ends") == 0 {
@@ -149,6 +155,19 @@ func (m *machine) look(faults bool) Decision {
 		m.check(d)
 	}
 	return d
+}
+
+// recorded holds a record of a change of the master against what the new one has: sessions that it says were preserved are there.
+func (m *machine) recorded(before *Promotion, d Decision) {
+	last := m.s.Status.Last
+	if last == before {
+		return
+	}
+	has := m.pod(last.To).Keys
+	if last.SessionsPreserved && last.Kind != v1alpha1.CacheMoveFirst && has < m.keys {
+		m.t.Fatalf("the record says that every key was preserved, and %s has %d of %d: %s%+v", last.To, has, m.keys, d.describe(m.s), m.s.Pods)
+	}
+	m.keys = has
 }
 
 func withLink(p, master Pod) Pod {

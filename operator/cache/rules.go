@@ -5,6 +5,7 @@ package cache
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
@@ -14,14 +15,18 @@ var rules = []func(Snapshot, *Decision) (Transition, bool){restarted, moved, awa
 
 // restarted is for a master with another process than the one that took the traffic. If it came back empty, its replicas would
 // throw away what they hold, so the one that holds the most takes its place; if no other holds more, it stays. Clients may have written
-// a little by then, so empty means less than half of what another holds.
-func restarted(s Snapshot, _ *Decision) (Transition, bool) {
+// a little by then, so empty means less than half of what another holds. A replica that followed the process that ended holds more too:
+// what the master has read from its volume is up to a minute old, and older if its last snapshots failed.
+func restarted(s Snapshot, d *Decision) (Transition, bool) {
 	active := s.Pod(s.Status.ActiveSite)
 	if !active.Reachable || active.Loading || s.Status.ActiveRun == "" || active.Run == s.Status.ActiveRun {
 		return Transition{}, false
 	}
 	t := Transition{Kind: v1alpha1.CacheMoveOnly, From: active.Site, To: active.Site, Method: v1alpha1.CacheByRestart, Reason: v1alpha1.ReasonCacheMasterRestarted}
-	fuller := slices.DeleteFunc(slices.Clone(s.Pods), func(p Pod) bool { return !eligible(p) || p.Keys <= 2*active.Keys })
+	fuller := slices.DeleteFunc(slices.Clone(s.Pods), func(p Pod) bool {
+		newer := p.Site != active.Site && p.Keys > 0 && d.Memory.of(p.Site).HeldRun == s.Status.ActiveRun
+		return !eligible(p) || !newer && p.Keys <= 2*active.Keys
+	})
 	if len(fuller) > 0 && s.Policy.Held == "" {
 		holder := slices.MaxFunc(fuller, func(a, b Pod) int { return rank(s, a, b) })
 		t.To, t.Method = holder.Site, v1alpha1.CacheByPromotion
@@ -106,17 +111,31 @@ func away(s Snapshot, d *Decision) (Transition, bool) {
 		return Transition{}, false // two that fail in turn would otherwise pass the role back and forth
 	}
 	to, found := best(s)
-	if !found {
+	if !found || s.Now.Sub(orNow(since, s.Now)) < patienceForNone(active, to) {
 		return Transition{}, false
 	}
 	t := Transition{Kind: v1alpha1.CacheMoveOnly, From: active.Site, To: to.Site, Method: v1alpha1.CacheByPromotion, Reason: v1alpha1.ReasonCacheMasterSilent}
 	switch {
 	case to.Site == active.Site:
 		t.Reason = "" // it lost the role and nothing else
-	case to.Master() && active.Following == to.Site:
-		t.Method, t.Reason = v1alpha1.CacheByTakeOver, "" // another client moved it
+	case to.Master() && active.Following == to.Site && d.Memory.of(to.Site).HeldRun == s.Status.ActiveRun:
+		t.Method, t.Reason = v1alpha1.CacheByTakeOver, "" // another client moved it, and it followed until then
 	}
 	return t, true
+}
+
+// patienceForNone is how long a master that exists is waited for because the best other cache has no data: the master may hold the only
+// copy, and would throw it away to follow.
+func patienceForNone(active, best Pod) time.Duration {
+	switch {
+	case best.Keys > 0 || best.Site == active.Site || !active.Exists:
+		return 0
+	case active.Reachable && !active.Loading:
+		return 0 // it answers and is no master: it lost the role to somebody else, and has no data to keep
+	case active.Loading:
+		return loadingPatience
+	}
+	return emptyPatience
 }
 
 // requested is for a move that a person asks for.
@@ -141,6 +160,8 @@ func requested(s Snapshot, d *Decision) (Transition, bool) {
 			fmt.Sprintf("nothing was changed: the cache of %s has not caught up with that of %s%s; ask again once it has", to.Site, holder.Site, trouble(to)))
 	case !eligible(to):
 		*d = d.answer(s, false, false, v1alpha1.ReasonCacheTargetNotSynced, fmt.Sprintf("nothing was changed: the cache of %s does not answer%s", to.Site, trouble(to)))
+	case !holder.Reachable && s.Now.Sub(orNow(d.Memory.of(holder.Site).AwaySince, s.Now)) < awayPatience:
+		return Transition{}, false // one lost answer must not cost the sessions: the question stays open
 	case holder.Site == to.Site: // it lost the role to no other cache, or hangs in handing it over: none can give it
 		t.Method = v1alpha1.CacheByPromotion
 		return t, true
