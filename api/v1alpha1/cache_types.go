@@ -233,6 +233,7 @@ type CacheStatus struct {
 	// activeRun names the process that is the master, as the engine and its pod do: one that began again may have come back empty.
 	//
 	// +optional
+	// +kubebuilder:validation:MaxLength=128
 	ActiveRun string `json:"activeRun,omitempty"`
 	// transition is the change of the master that is under way.
 	//
@@ -270,6 +271,7 @@ type CacheTransition struct {
 	// toRun names the process at the site to when it was decided. If that process begins again, it is not the master meant here.
 	//
 	// +optional
+	// +kubebuilder:validation:MaxLength=128
 	ToRun string `json:"toRun,omitempty"`
 	// method is how to becomes the master. It is persisted before a promotion that loses what was not received.
 	//

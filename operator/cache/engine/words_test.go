@@ -95,6 +95,21 @@ func TestWhatINFODoesNotSay(t *testing.T) {
 	}
 }
 
+// An engine may call its process what it likes. What the operator writes into status stays short and visible.
+func TestTheNameOfAProcessIsBounded(t *testing.T) {
+	for name, tc := range map[string]struct{ says, want string }{
+		"as the engines do": {strings.Repeat("0f", 20), strings.Repeat("0f", 20)},
+		"as long as it may": {strings.Repeat("x", longestRun), strings.Repeat("x", longestRun)},
+		"700 kB":            {strings.Repeat("x", 700_000), strings.Repeat("x", longestRun)},
+		"nothing visible":   {"\x00\x1b\x7f \xff", ""},
+		"half of it":        {"a\x00b c\u00e9d\t!", "abcd!"},
+	} {
+		if got := parse("role:master\nrun_id:" + tc.says + "\n"); got.Run != tc.want || got.Role != v1alpha1.CacheMaster {
+			t.Errorf("%s: %.100q, want %.100q", name, got.Run, tc.want)
+		}
+	}
+}
+
 type refusal struct{ error }
 
 func (refusal) RedisError() {}
