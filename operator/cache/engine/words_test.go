@@ -3,11 +3,14 @@
 package engine
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -106,6 +109,39 @@ func TestTheNameOfAProcessIsBounded(t *testing.T) {
 	} {
 		if got := parse("role:master\nrun_id:" + tc.says + "\n"); got.Run != tc.want || got.Role != v1alpha1.CacheMaster {
 			t.Errorf("%s: %.100q, want %.100q", name, got.Run, tc.want)
+		}
+	}
+}
+
+// Two connections that fail in the same way have the same text: no local port, on which the status would change with every look.
+func TestErrorsOfConnectionsNameNoLocalPort(t *testing.T) {
+	for _, resets := range []string{"HELLO", "INFO"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		go func() {
+			for {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				r := bufio.NewReader(conn)
+				for command, err := read(r); err == nil && !strings.HasPrefix(strings.ToUpper(command), resets); command, err = read(r) {
+					_, _ = io.WriteString(conn, "-ERR unknown command\r\n")
+				}
+				_ = conn.(*net.TCPConn).SetLinger(0)
+				_ = conn.Close()
+			}
+		}()
+		c := New(Target{Addr: l.Addr().String()})
+		t.Cleanup(c.Close)
+		for range 2 {
+			_, err := c.Info(timeout(t, time.Second))
+			if err == nil || err.Error() != l.Addr().String()+": read: connection reset by peer" || !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("%s: %v", resets, err)
+			}
 		}
 	}
 }
