@@ -39,6 +39,7 @@ type CacheSetting string
 //
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.enabled) || !oldSelf.enabled || !has(self.enabled) || !self.enabled || self.engine == oldSelf.engine",message="the engine of a running cache cannot change, because the two do not replicate from each other: set cache.enabled to false, wait until the cache pods are gone, and turn it on with the other engine",fieldPath=".engine",reason=FieldValueForbidden
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.enabled) || !oldSelf.enabled || !has(self.enabled) || !self.enabled || (has(self.tls) && has(self.tls.enabled) ? self.tls.enabled : true) == (has(oldSelf.tls) && has(oldSelf.tls.enabled) ? oldSelf.tls.enabled : true)",message="TLS of a running cache can neither be turned on nor off, because pods with and without it do not replicate from each other while they are updated: set cache.enabled to false, wait until the cache pods are gone, and turn it on as you want it",fieldPath=".tls.enabled",reason=FieldValueForbidden
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.enabled) || !oldSelf.enabled || !has(self.enabled) || !self.enabled || (has(self.storage) == has(oldSelf.storage) && (!has(self.storage) || (quantity(self.storage.size).compareTo(quantity(oldSelf.storage.size)) == 0 && has(self.storage.storageClassName) == has(oldSelf.storage.storageClassName) && (!has(self.storage.storageClassName) || self.storage.storageClassName == oldSelf.storage.storageClassName))))",message="the volumes of a running cache can neither change nor come nor go: set cache.enabled to false, wait until the cache pods are gone, and turn it on with the other storage",fieldPath=".storage",reason=FieldValueForbidden
 // +kubebuilder:validation:XValidation:rule="self.engine != 'Dragonfly' || quantity(self.maxMemory).compareTo(quantity('256Mi')) >= 0",message="Dragonfly does not start with less than 256Mi: raise cache.maxMemory, or use the engine Valkey",fieldPath=".maxMemory",reason=FieldValueInvalid
 type CacheSpec struct {
 	// enabled creates a cache pod beside every site. Default false. Turning it off removes the pods and their volumes.
@@ -81,7 +82,8 @@ type CacheSpec struct {
 	//
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitempty,omitzero"`
-	// storage gives each cache pod a volume, from which it starts with its data after a restart. Default none: memory only.
+	// storage gives each cache pod a volume, from which it starts with its data after a restart. It cannot change, come or go while enabled.
+	// Default none: memory only.
 	//
 	// +optional
 	Storage *CacheStorage `json:"storage,omitempty"`
@@ -113,8 +115,6 @@ type CacheSpec struct {
 }
 
 // CacheStorage is the volume of each cache pod.
-//
-// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the volumes of a cache cannot change: set cache.enabled to false, wait until the cache pods are gone, and turn it on with the other storage",reason=FieldValueForbidden
 type CacheStorage struct {
 	// size of the volume, with a unit. From 64Mi on. Default 1Gi.
 	//
@@ -233,6 +233,7 @@ type CacheStatus struct {
 	// activeRun names the process that is the master, as the engine and its pod do: one that began again may have come back empty.
 	//
 	// +optional
+	// +kubebuilder:validation:MaxLength=128
 	ActiveRun string `json:"activeRun,omitempty"`
 	// transition is the change of the master that is under way.
 	//
@@ -270,6 +271,7 @@ type CacheTransition struct {
 	// toRun names the process at the site to when it was decided. If that process begins again, it is not the master meant here.
 	//
 	// +optional
+	// +kubebuilder:validation:MaxLength=128
 	ToRun string `json:"toRun,omitempty"`
 	// method is how to becomes the master. It is persisted before a promotion that loses what was not received.
 	//

@@ -25,7 +25,7 @@ func cacheStore(ctx context.Context, w World) []Finding {
 		return nil
 	}
 	pods, unseen := cachePods(ctx, w)
-	out := slices.Concat(cacheCondition(w, c), cacheService(ctx, w), cacheMasters(w, c, pods), unseen, cacheMemory(ctx, w, c, pods), cacheCertificate(w))
+	out := slices.Concat(cacheCondition(w, c), cacheService(ctx, w), cacheMasters(w, c, pods), unseen, cacheMemory(ctx, w, c, pods), cacheVolume(w), cacheCertificate(w))
 	if unseen == nil {
 		for _, s := range c.Sites {
 			out = append(out, cacheOfSite(w, s, pods[s.Name])...)
@@ -147,4 +147,20 @@ func cacheMemory(ctx context.Context, w World, c *report.Cache, pods map[string]
 		}
 	}
 	return out
+}
+
+// cacheVolume: an engine writes a snapshot beside the one before. Without room for both it keeps an old one, says nothing, and starts
+// with that.
+func cacheVolume(w World) []Finding {
+	spec := w.Group.Spec.Cache
+	if spec.Storage == nil {
+		return nil
+	}
+	twice := spec.MaxMemory.DeepCopy()
+	twice.Add(spec.MaxMemory)
+	if spec.Storage.Size.Cmp(twice) >= 0 {
+		return nil
+	}
+	return one(Warn, wire.Remedy{Text: "have spec.cache.storage.size at least " + twice.String() + ": set spec.cache.enabled to false, which removes all keys, wait until the cache pods are gone, and turn it on with the larger size"},
+		"the volume of each cache has %s, less than twice maxMemory %s: a cache that fills up cannot write its snapshots, and restarts with old data", spec.Storage.Size.String(), spec.MaxMemory.String())
 }

@@ -74,6 +74,10 @@ func TestCacheIsWell(t *testing.T) {
 	if len(found) != 1 || found[0].Level != OK || !strings.Contains(found[0].Message, "the master is on paris") {
 		t.Errorf("%+v", found)
 	}
+	w.Group.Spec.Cache.Storage = &v1alpha1.CacheStorage{Size: resource.MustParse("1Gi")}
+	if found := cacheStore(t.Context(), w); len(found) != 1 || found[0].Level != OK {
+		t.Errorf("the volumes hold two snapshots: %+v", found)
+	}
 	w.Group.Spec.Cache.Enabled = false
 	if found := cacheStore(t.Context(), w); found != nil {
 		t.Errorf("it is off: %+v", found)
@@ -140,6 +144,9 @@ func TestCacheFindings(t *testing.T) {
 		"Limit": {of(func(g *v1alpha1.MysqlFailoverGroup) {
 			g.Spec.Cache.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("512Mi")}
 		}), Fail, "the memory limit 512Mi leaves no room"},
+		"Volume": {of(func(g *v1alpha1.MysqlFailoverGroup) {
+			g.Spec.Cache.Storage = &v1alpha1.CacheStorage{Size: resource.MustParse("1023Mi")}
+		}), Warn, "has 1023Mi, less than twice maxMemory 512Mi"},
 		"Node": {func(_ *World, o []runtime.Object) []runtime.Object {
 			change(o, "worker-2", func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceMemory] = resource.MustParse("500Mi") })
 			return o

@@ -222,6 +222,10 @@ func (c *Client) clean(err error) error {
 		return &Error{c.target.Addr, "no answer in time", err}
 	}
 	text := err.Error()
+	if op, is := errors.AsType[*net.OpError](err); is && op.Source != nil && op.Err != nil {
+		// Each connection has another local port. A text with it would be news at each look, and be written to status each time.
+		text = strings.ReplaceAll(text, op.Error(), op.Err.Error())
+	}
 	for _, p := range c.target.Passwords {
 		if p != "" {
 			text = strings.ReplaceAll(text, p, "***")

@@ -13,7 +13,7 @@ import (
 
 // Info is what an engine says about itself.
 type Info struct {
-	// Run is the engine's own name of its process; empty if it has none.
+	// Run is the engine's own name of its process, at most longestRun characters of it; empty if it has none.
 	Run        string
 	Version    string
 	Role       v1alpha1.CacheRole
@@ -63,7 +63,7 @@ func parse(text string) Info {
 			out.Keys += integer(fields(value)["keys"])
 		}
 	}
-	out.Run, out.Loading = f["run_id"], f["loading"] == "1"
+	out.Run, out.Loading = runOf(f["run_id"]), f["loading"] == "1"
 	out.Version = f["redis_version"]
 	for _, key := range []string{"valkey_version", "dragonfly_version"} {
 		if f[key] != "" {
@@ -79,6 +79,21 @@ func parse(text string) Info {
 	}
 	out.roles(f, dragonfly)
 	return out
+}
+
+// longestRun bounds what an engine may call its process. The engines use 40 characters. The operator writes the name into the status of
+// the group, and MySQL's failover writes that object, too.
+const longestRun = 64
+
+// runOf returns the visible ASCII characters of a name, as many of them as status may hold.
+func runOf(name string) string {
+	var out strings.Builder
+	for i := 0; i < len(name) && out.Len() < longestRun; i++ {
+		if c := name[i]; c > ' ' && c < 0x7f {
+			out.WriteByte(c)
+		}
+	}
+	return out.String()
 }
 
 // roles reads the part about replication.

@@ -3,11 +3,14 @@
 package engine
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -92,6 +95,54 @@ func TestWhatINFODoesNotSay(t *testing.T) {
 	}
 	if !SameHost("10.0.0.1.", "10.0.0.1") || !SameHost("10.0.0.1", "10.0.0.1.") || SameHost("a.svc", "b.svc") || SameHost("a.svc", "10.0.0.1") {
 		t.Error("hosts are compared wrongly")
+	}
+}
+
+// An engine may call its process what it likes. What the operator writes into status stays short and visible.
+func TestTheNameOfAProcessIsBounded(t *testing.T) {
+	for name, tc := range map[string]struct{ says, want string }{
+		"as the engines do": {strings.Repeat("0f", 20), strings.Repeat("0f", 20)},
+		"as long as it may": {strings.Repeat("x", longestRun), strings.Repeat("x", longestRun)},
+		"700 kB":            {strings.Repeat("x", 700_000), strings.Repeat("x", longestRun)},
+		"nothing visible":   {"\x00\x1b\x7f \xff", ""},
+		"half of it":        {"a\x00b c\u00e9d\t!", "abcd!"},
+	} {
+		if got := parse("role:master\nrun_id:" + tc.says + "\n"); got.Run != tc.want || got.Role != v1alpha1.CacheMaster {
+			t.Errorf("%s: %.100q, want %.100q", name, got.Run, tc.want)
+		}
+	}
+}
+
+// Two connections that fail in the same way have the same text: no local port, on which the status would change with every look.
+func TestErrorsOfConnectionsNameNoLocalPort(t *testing.T) {
+	for _, resets := range []string{"HELLO", "INFO"} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		go func() {
+			for {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				r := bufio.NewReader(conn)
+				for command, err := read(r); err == nil && !strings.HasPrefix(strings.ToUpper(command), resets); command, err = read(r) {
+					_, _ = io.WriteString(conn, "-ERR unknown command\r\n")
+				}
+				_ = conn.(*net.TCPConn).SetLinger(0)
+				_ = conn.Close()
+			}
+		}()
+		c := New(Target{Addr: l.Addr().String()})
+		t.Cleanup(c.Close)
+		for range 2 {
+			_, err := c.Info(timeout(t, time.Second))
+			if err == nil || err.Error() != l.Addr().String()+": read: connection reset by peer" || !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("%s: %v", resets, err)
+			}
+		}
 	}
 }
 

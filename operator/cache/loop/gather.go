@@ -204,6 +204,9 @@ func (k *link) labels(pod *corev1.Pod) (v1alpha1.CacheRole, bool) {
 	return v1alpha1.CacheRole(have[v1alpha1.LabelCacheRole]), have[v1alpha1.LabelCacheTraffic] == v1alpha1.CacheTrafficOn
 }
 
+// isCordoned ends what leaving says of a pod that a drain evicts.
+const isCordoned = " is cordoned"
+
 // leaving says why a pod is about to go, or "".
 func (l *loop) leaving(ctx context.Context, pod *corev1.Pod) string {
 	if pod.DeletionTimestamp != nil {
@@ -214,7 +217,7 @@ func (l *loop) leaving(ctx context.Context, pod *corev1.Pod) string {
 	}
 	node := &corev1.Node{}
 	if l.m.Client.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, node, client.UnsafeDisableDeepCopy) == nil && node.Spec.Unschedulable {
-		return "node " + node.Name + " is cordoned"
+		return "node " + node.Name + isCordoned
 	}
 	return ""
 }

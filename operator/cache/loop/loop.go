@@ -125,7 +125,7 @@ func (l *loop) pass(ctx context.Context) (next time.Duration, over bool) {
 	}
 	k := look{group: group, began: time.Now()}
 	k.snapshot, k.pods = l.gather(ctx, group)
-	k.decision = l.withTrouble(k.snapshot, cache.Decide(k.snapshot, l.memory))
+	k.decision = l.withTrouble(k.snapshot, withDrain(k.snapshot, cache.Decide(k.snapshot, l.memory)))
 	l.memory = k.decision.Memory
 	l.seen.Store(&seen{k.began, k.decision.Synced})
 	failed := l.carryOut(ctx, k)

@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -129,6 +131,17 @@ func (l *loop) withTrouble(s cache.Snapshot, d cache.Decision) cache.Decision {
 		d.Ready, d.Keep, d.Reason, d.Message = false, false, reason, message+"; "+d.Message
 	case reason != "":
 		d.Ready, d.Keep, d.Reason, d.Message = false, false, reason, message
+	}
+	return d
+}
+
+// withDrain has the decision say that the drain of the master's node waits. The budget keeps the pod there until another cache can take
+// over with every key.
+func withDrain(s cache.Snapshot, d cache.Decision) cache.Decision {
+	active := s.Pod(d.Status.ActiveSite)
+	able := func(p cache.Pod) bool { return p.Leaving == "" && !p.Removed && p.Follows(active.Site) }
+	if active.Master() && strings.HasSuffix(active.Leaving, isCordoned) && d.Status.Transition == nil && d.Message != "" && !slices.ContainsFunc(s.Pods, able) {
+		d.Message += "; " + active.Leaving + ", and its drain waits until a cache on another node has caught up"
 	}
 	return d
 }

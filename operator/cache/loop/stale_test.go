@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/cache"
 	"github.com/mysql-mfg/mfg/operator/cache/engine"
 )
 
@@ -63,6 +64,51 @@ func TestTheConditionNamesWhatAPersonHasToSettle(t *testing.T) {
 	w.passes(1)
 	if c := ready(); c.Reason != string(v1alpha1.ReasonSecretMissing) || !strings.HasPrefix(c.Message, "create it; ") || !strings.Contains(c.Message, "does not answer") {
 		t.Errorf("with one and no master: %+v", c)
+	}
+}
+
+// The budget keeps the master's pod on a cordoned node for as long as no other cache can take over with every key. The condition says so.
+func TestTheConditionNamesADrainThatWaits(t *testing.T) {
+	const waits = "; node worker is cordoned, and its drain waits until a cache on another node has caught up"
+	for name, tc := range map[string]struct {
+		leaving string
+		replica cache.Pod
+		message string
+		want    string
+	}{
+		"no replica has caught up":     {"node worker is cordoned", cache.Pod{Linked: true, Syncing: true}, "m", "m" + waits},
+		"the replica's node goes, too": {"node worker is cordoned", cache.Pod{Linked: true, Leaving: "node other is cordoned"}, "m", "m" + waits},
+		"the replica's site goes":      {"node worker is cordoned", cache.Pod{Linked: true, Removed: true}, "m", "m" + waits},
+		"a replica can take over":      {"node worker is cordoned", cache.Pod{Linked: true}, "m", "m"},
+		"an update waits":              {"Update", cache.Pod{}, "m", "m"},
+		"nothing goes":                 {"", cache.Pod{}, "m", "m"},
+		"the condition stays":          {"node worker is cordoned", cache.Pod{}, "", ""},
+	} {
+		tc.replica.Site, tc.replica.Reachable, tc.replica.Role, tc.replica.Following = "west", true, v1alpha1.CacheReplica, "east"
+		s := cache.Snapshot{Pods: []cache.Pod{{Site: "east", Reachable: true, Role: v1alpha1.CacheMaster, Leaving: tc.leaving}, tc.replica}}
+		d := cache.Decision{Status: cache.Durable{ActiveSite: "east"}, Message: tc.message}
+		if got := withDrain(s, d).Message; got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+		d.Status.Transition = &v1alpha1.CacheTransition{}
+		if got := withDrain(s, d).Message; got != tc.message {
+			t.Errorf("%s, while the master moves: %q", name, got)
+		}
+	}
+	w := newWorld(t, nil)
+	w.passes(4)
+	pod := w.pod("east")
+	pod.Spec.NodeName = "worker"
+	if err := w.c.Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.c.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker"}, Spec: corev1.NodeSpec{Unschedulable: true}}); err != nil {
+		t.Fatal(err)
+	}
+	w.engine("west").info.LinkUp = false
+	w.passes(1)
+	if c := meta.FindStatusCondition(w.group().Status.Conditions, v1alpha1.ConditionCacheReady); c == nil || !strings.Contains(c.Message, waits) {
+		t.Errorf("%+v", c)
 	}
 }
 

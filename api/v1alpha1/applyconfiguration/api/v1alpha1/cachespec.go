@@ -33,7 +33,8 @@ type CacheSpecApplyConfiguration struct {
 	Config map[string]apiv1alpha1.CacheSetting `json:"config,omitempty"`
 	// resources of the cache container. Default: a memory limit that fits maxMemory.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
-	// storage gives each cache pod a volume, from which it starts with its data after a restart. Default none: memory only.
+	// storage gives each cache pod a volume, from which it starts with its data after a restart. It cannot change, come or go while enabled.
+	// Default none: memory only.
 	Storage *CacheStorageApplyConfiguration `json:"storage,omitempty"`
 	// auth is the password that clients and replicas need.
 	Auth *CacheAuthApplyConfiguration `json:"auth,omitempty"`
