@@ -295,8 +295,8 @@ type CacheSiteStatus struct {
 	//
 	// +optional
 	Link string `json:"link,omitempty"`
-	// offsetBehind is how many bytes of the master's changes a replica has not received, with Dragonfly how many changes; absent while that
-	// is not known.
+	// offsetBehind is roughly how many bytes of the master's changes a replica has not received, with Dragonfly how many changes; 0 below
+	// 64 KiB, or 100 changes; absent while that is not known. The metrics have it exactly.
 	//
 	// +optional
 	OffsetBehind *int64 `json:"offsetBehind,omitempty"`

@@ -37,19 +37,14 @@ var eventOf = map[v1alpha1.Reason]events.Event{
 // said is what was reported last, so that the loop reports everything on change and nothing twice.
 type said struct {
 	decision, failed, event string
-	// status is what was written last, words that without the numbers that change with every look.
-	status, words string
-	written       time.Time
+	// cache is what was written last, words all of it without the numbers that change with every look.
+	cache   *v1alpha1.CacheStatus
+	words   string
+	written time.Time
 }
 
-const (
-	// freshFor is how old the numbers in status that change with every look may be.
-	freshFor = time.Minute
-	// cacheDelay is how old the view of the manager's cache may be. Until then, what the loop wrote counts as present.
-	cacheDelay = 10 * time.Second
-	// memoryStep is how exact the used memory in status is.
-	memoryStep = 1 << 20
-)
+// cacheDelay is how old the view of the manager's cache may be. Until then, what the loop wrote counts as present.
+const cacheDelay = 10 * time.Second
 
 // report writes what is true now.
 func (l *loop) report(ctx context.Context, k look, failed error) {
@@ -163,7 +158,7 @@ func (l *loop) siteStatus(k look, p, active cache.Pod) v1alpha1.CacheSiteStatus 
 	if p.Role == v1alpha1.CacheReplica {
 		out.Link = linkOf(p)
 		if p.Follows(active.Site) && active.Reachable {
-			behind := cache.Behind(active, p)
+			behind := behindOf(active, p)
 			out.OffsetBehind = &behind
 		}
 	}
@@ -188,18 +183,18 @@ func (l *loop) writeStatus(ctx context.Context, k look) {
 	}
 	k.decision.Status = l.durable
 	status := l.status(k.group, k)
-	words, text := wordsOf(status), textOf(status)
+	words := wordsOf(status)
 	age := time.Since(l.said.written)
 	switch stands := k.group.Status.Cache != nil; {
 	case words != l.said.words, !stands && age > cacheDelay:
-	case text == l.said.status || age < freshFor:
+	case age < freshFor || !isNews(l.said.cache, status.Cache):
 		return
 	}
 	if err := l.apply(ctx, k.group, status); err != nil {
 		l.log.Debug("write status", "error", err) // the next look tries again, with what status says then
 		return
 	}
-	l.said.status, l.said.words, l.said.written = text, words, time.Now()
+	l.said.cache, l.said.words, l.said.written = status.Cache, words, time.Now()
 }
 
 // wordsOf is a status without the numbers that change with every look.

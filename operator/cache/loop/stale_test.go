@@ -171,13 +171,13 @@ func TestTheLagThatTheMasterNames(t *testing.T) {
 	if s := w.l.seen.Load().synced; s[1].Yes || !strings.Contains(s[1].Why, "4000 changes") {
 		t.Errorf("west has caught up: %+v", s)
 	}
-	w.engine("east").info.Replicas[1].Lag = 4
+	w.engine("east").info.Replicas[1].Lag = 400
 	w.l.said.written = time.Time{}
 	w.passes(1)
 	if s := w.l.seen.Load().synced; !s[1].Yes {
 		t.Errorf("west has not caught up: %+v", s)
 	}
-	if behind := w.group().Status.Cache.Sites[1].OffsetBehind; behind == nil || *behind != 4 {
+	if behind := w.group().Status.Cache.Sites[1].OffsetBehind; behind == nil || *behind != 400 {
 		t.Errorf("status says %v", behind)
 	}
 }

@@ -20,8 +20,8 @@ type CacheSiteStatusApplyConfiguration struct {
 	Role *apiv1alpha1.CacheRole `json:"role,omitempty"`
 	// link is Up, Down or Syncing for a replica.
 	Link *string `json:"link,omitempty"`
-	// offsetBehind is how many bytes of the master's changes a replica has not received, with Dragonfly how many changes; absent while that
-	// is not known.
+	// offsetBehind is roughly how many bytes of the master's changes a replica has not received, with Dragonfly how many changes; 0 below
+	// 64 KiB, or 100 changes; absent while that is not known. The metrics have it exactly.
 	OffsetBehind *int64 `json:"offsetBehind,omitempty"`
 	// usedMemory is the memory that its data takes.
 	UsedMemory *resource.Quantity `json:"usedMemory,omitempty"`
