@@ -282,14 +282,15 @@ func (l *loop) nameMasters(group *v1alpha1.MysqlFailoverGroup, pods []cache.Pod)
 	}
 }
 
-// mysql is what MySQL's failover has decided: what it left in the mailbox, unless status knows more.
+// mysql is what MySQL's failover has decided: what it left in the mailbox, unless status knows more. Status may know that a move is over:
+// the mailbox does not, if the write that ended it got through and its answer did not.
 func (l *loop) mysql(group *v1alpha1.MysqlFailoverGroup) cache.MySQL {
 	s := group.Status
 	out := cache.MySQL{Active: s.ActiveSite, Epoch: s.Epoch}
 	if s.Transition != nil {
 		out.Moving, out.Kind = true, s.Transition.Kind
 	}
-	if told := l.told.Load(); told != nil && told.Epoch >= out.Epoch {
+	if told := l.told.Load(); told != nil && (told.Epoch > out.Epoch || told.Epoch == out.Epoch && (out.Moving || !told.Moving)) {
 		out = *told
 	}
 	if last := s.Failovers; out.Kind == "" && len(last) > 0 && last[0].Epoch == out.Epoch {
