@@ -70,6 +70,7 @@ var exceptions = []exception{
 	{"operator/monitor", "loop.apply", "err != nil", deny, encodes},
 	{"operator/encryption", "Encryption.inPodAlone", "site.Pod.Current", force, "PodOf says only of the pod that the Deployment asks for that it never began"},
 	{"operator/encryption", "Encryption.RemovalWaits", "err != nil", deny, "a look that fails finds nothing, which is asked beside it, and the error is returned then too"},
+	{"operator/campaign", "Group.atHand", "is", force, "a site that is not there does not rotate"},
 	{"operator/certs", "State.Carry", "Nothing", "", "it is refused as what is no step at all is"},
 	{"operator/certs", "State.newAuthority", "err != nil (2)", deny, makesKeys},
 	{"operator/certs", "State.issue", "err != nil (2)", deny, "crypto/x509 makes no certificate without a serial number either"},
