@@ -70,6 +70,8 @@ var exceptions = []exception{
 	{"operator/monitor", "loop.apply", "err != nil", deny, encodes},
 	{"operator/encryption", "Encryption.inPodAlone", "site.Pod.Current", force, "PodOf says only of the pod that the Deployment asks for that it never began"},
 	{"operator/encryption", "Encryption.RemovalWaits", "err != nil", deny, "a look that fails finds nothing, which is asked beside it, and the error is returned then too"},
+	{"operator/backup", "Expired", "r.Count <= 0 && r.MaxAge <= 0", deny, "without a MaxAge none is younger than that, which is asked next"},
+	{"operator/backup", "Expired", "r.MaxAge > 0", force, "none of the past is younger than no time"},
 	{"operator/campaign", "Group.atHand", "is", force, "a site that is not there does not rotate"},
 	{"operator/certs", "State.Carry", "Nothing", "", "it is refused as what is no step at all is"},
 	{"operator/certs", "State.newAuthority", "err != nil (2)", deny, makesKeys},
