@@ -180,3 +180,19 @@ func TestVerificationDue(t *testing.T) {
 		})
 	}
 }
+
+// A time of the cron at which there is nothing to verify is not dealt with: the first backup after it is verified while that is not too late.
+func TestTheCronWithoutABackup(t *testing.T) {
+	v := Verification{Cron: cronOf(t, "0 3 * * 0", time.UTC), HasCron: true}
+	seen, sunday := at(t, "2026-11-21T00:00:00Z"), at(t, "2026-11-22T04:00:00Z")
+	away := days("3")
+	away[0].Elsewhere = true
+	for name, all := range map[string][]Artifact{"none": nil, "none within reach": away, "none of the past": days("-5")} {
+		if got := v.Decide(all, seen, sunday); got.Name != "" || !got.Seen.Equal(seen) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if got := v.Decide(days("3"), seen, sunday); got.Name != "3" || !got.Seen.After(seen) {
+		t.Errorf("one comes: %+v", got)
+	}
+}

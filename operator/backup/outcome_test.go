@@ -3,6 +3,7 @@
 package backup
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +27,26 @@ func TestNotBefore(t *testing.T) {
 	} {
 		if got := NotBefore(started, tc.attempts, tc.last).Sub(started); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
+// What ends an attempt for good and what may be gone the next time; a code that nobody gave a class is not waited for.
+func TestClassOf(t *testing.T) {
+	passes := []Class{ClassStorage, ClassSource, ClassYielded, ClassLost}
+	for code, want := range map[int]Class{
+		0: ClassSucceeded, 1: ClassOther, 2: ClassConfig, 10: ClassStorage, 11: ClassSource, 12: ClassYielded, 13: ClassTimedOut, 14: ClassRefused, 15: ClassDamaged,
+		3: ClassOther, -1: ClassOther, 137: ClassOther,
+	} {
+		if got := ClassOf(code); got != want {
+			t.Errorf("%d: %q, want %q", code, got, want)
+		}
+	}
+	for _, c := range []Class{
+		"", ClassSucceeded, ClassOther, ClassConfig, ClassStorage, ClassSource, ClassYielded, ClassTimedOut, ClassRefused, ClassDamaged, ClassLost,
+	} {
+		if got := c.Passes(); got != slices.Contains(passes, c) {
+			t.Errorf("%q passes: %t", c, got)
 		}
 	}
 }
@@ -63,6 +84,12 @@ func TestHealth(t *testing.T) {
 	}
 	if got := (Health{}).Ready(now); strings.Contains(got.Message, "wait") {
 		t.Errorf("nothing comes without a schedule, and it says %q", got.Message)
+	}
+	if got := (Health{HasSchedule: true, Schedule: daily, Since: now}).Ready(now); !strings.Contains(got.Message, "wait for the schedule") {
+		t.Errorf("one comes by the schedule, and it says %q", got.Message)
+	}
+	if got := (Health{}).Verified(now); got.Message != "no verification has passed yet" {
+		t.Errorf("none waits, and it says %q", got.Message)
 	}
 	tried := []Artifact{{Name: "b", FinishedAt: now.Add(-time.Hour), Tried: true, Verified: true}}
 	untried := append([]Artifact{{Name: "n1", FinishedAt: now}, {Name: "n2", FinishedAt: now}, {Name: "n3", FinishedAt: now}}, tried...)

@@ -3,7 +3,9 @@
 package backup
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,18 +44,20 @@ func TestCron(t *testing.T) {
 		zone, cron, after string
 		want              []string
 	}{
-		"every night":                      {"UTC", "0 2 * * *", "2026-11-24T02:00:00Z", []string{"2026-11-25T02:00:00Z", "2026-11-26T02:00:00Z"}},
-		"in a time zone":                   {"Europe/Berlin", "0 2 * * *", "2026-07-01T12:00:00Z", []string{"2026-07-02T02:00:00+02:00"}},
-		"the hour that is left out":        {"Europe/Berlin", "30 2 * * *", "2026-03-28T12:00:00+01:00", []string{"2026-03-29T03:30:00+02:00", "2026-03-30T02:30:00+02:00"}},
-		"within the hour after it":         {"Europe/Berlin", "30 2 * * *", "2026-03-29T03:10:00+02:00", []string{"2026-03-29T03:30:00+02:00"}},
-		"two hours, one of them left out":  {"Europe/Berlin", "0 2,3 * * *", "2026-03-29T01:00:00+01:00", []string{"2026-03-29T03:00:00+02:00", "2026-03-30T02:00:00+02:00"}},
-		"the hour that comes twice":        {"Europe/Berlin", "30 2 * * *", "2026-10-24T12:00:00+02:00", []string{"2026-10-25T02:30:00+02:00", "2026-10-26T02:30:00+01:00"}},
-		"every hour over it":               {"Europe/Berlin", "0 * * * *", "2026-10-25T01:00:00+02:00", []string{"2026-10-25T02:00:00+02:00", "2026-10-25T02:00:00+01:00", "2026-10-25T03:00:00+01:00"}},
-		"every hour over one left out":     {"Europe/Berlin", "0 * * * *", "2026-03-29T01:00:00+01:00", []string{"2026-03-29T03:00:00+02:00", "2026-03-29T04:00:00+02:00"}},
-		"a clock set by half an hour":      {"Australia/Lord_Howe", "15 2 * * *", "2026-10-03T12:00:00+10:30", []string{"2026-10-04T02:45:00+11:00", "2026-10-05T02:15:00+11:00"}},
-		"in another hemisphere":            {"America/Santiago", "30 0 * * *", "2026-09-05T12:00:00-04:00", []string{"2026-09-06T01:30:00-03:00", "2026-09-07T00:30:00-03:00"}},
-		"by a word":                        {"UTC", "@weekly", "2026-11-24T00:00:00Z", []string{"2026-11-29T00:00:00Z"}},
-		"29th of February, four years off": {"UTC", "0 0 29 2 *", "2026-11-24T00:00:00Z", []string{"2028-02-29T00:00:00Z"}},
+		"every night":                        {"UTC", "0 2 * * *", "2026-11-24T02:00:00Z", []string{"2026-11-25T02:00:00Z", "2026-11-26T02:00:00Z"}},
+		"in a time zone":                     {"Europe/Berlin", "0 2 * * *", "2026-07-01T12:00:00Z", []string{"2026-07-02T02:00:00+02:00"}},
+		"the hour that is left out":          {"Europe/Berlin", "30 2 * * *", "2026-03-28T12:00:00+01:00", []string{"2026-03-29T03:30:00+02:00", "2026-03-30T02:30:00+02:00"}},
+		"within the hour after it":           {"Europe/Berlin", "30 2 * * *", "2026-03-29T03:10:00+02:00", []string{"2026-03-29T03:30:00+02:00"}},
+		"two hours, one of them left out":    {"Europe/Berlin", "0 2,3 * * *", "2026-03-29T01:00:00+01:00", []string{"2026-03-29T03:00:00+02:00", "2026-03-30T02:00:00+02:00"}},
+		"the hour that comes twice":          {"Europe/Berlin", "30 2 * * *", "2026-10-24T12:00:00+02:00", []string{"2026-10-25T02:30:00+02:00", "2026-10-26T02:30:00+01:00"}},
+		"every hour over it":                 {"Europe/Berlin", "0 * * * *", "2026-10-25T01:00:00+02:00", []string{"2026-10-25T02:00:00+02:00", "2026-10-25T02:00:00+01:00", "2026-10-25T03:00:00+01:00"}},
+		"every hour over one left out":       {"Europe/Berlin", "0 * * * *", "2026-03-29T01:00:00+01:00", []string{"2026-03-29T03:00:00+02:00", "2026-03-29T04:00:00+02:00"}},
+		"a clock set by half an hour":        {"Australia/Lord_Howe", "15 2 * * *", "2026-10-03T12:00:00+10:30", []string{"2026-10-04T02:45:00+11:00", "2026-10-05T02:15:00+11:00"}},
+		"half an hour left out, in the west": {"America/Caracas", "45 2 * * *", "2016-04-30T12:00:00-04:30", []string{"2016-05-01T03:15:00-04:00", "2016-05-02T02:45:00-04:00"}},
+		"after a time of another zone":       {"America/New_York", "0 2 * * *", "2026-11-24T06:30:00Z", []string{"2026-11-24T02:00:00-05:00"}},
+		"in another hemisphere":              {"America/Santiago", "30 0 * * *", "2026-09-05T12:00:00-04:00", []string{"2026-09-06T01:30:00-03:00", "2026-09-07T00:30:00-03:00"}},
+		"by a word":                          {"UTC", "@weekly", "2026-11-24T00:00:00Z", []string{"2026-11-29T00:00:00Z"}},
+		"29th of February, four years off":   {"UTC", "0 0 29 2 *", "2026-11-24T00:00:00Z", []string{"2028-02-29T00:00:00Z"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -71,6 +75,8 @@ func TestCronRefused(t *testing.T) {
 	for _, text := range []string{"", "* * * *", "0 0 2 * * *", "61 * * * *", "5-1 * * * *", "@every 1h", "0 0 30 2 *", "0 0 * * FOO", "*/0 * * * *"} {
 		if _, err := ParseCron(text, time.UTC); err == nil {
 			t.Errorf("%q is admitted", text)
+		} else if want := map[string]string{"@every 1h": "@every", "0 0 30 2 *": "never comes"}[text]; !strings.Contains(err.Error(), cmp.Or(want, "cannot be read")) {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }

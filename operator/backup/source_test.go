@@ -3,6 +3,7 @@
 package backup
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,6 +86,10 @@ func TestChooseSaysWhyNone(t *testing.T) {
 		if !strings.Contains(got, part) {
 			t.Errorf("%q lacks %q", got, part)
 		}
+	}
+	slices.Reverse(g.Sites)
+	if again := Choose(g, Source{Prefer: drOnly, MaxLag: time.Minute}).Message; again != got || strings.Index(got, "madrid") > strings.Index(got, "paris") {
+		t.Errorf("it says %q, then %q: status would change with each look", got, again)
 	}
 }
 

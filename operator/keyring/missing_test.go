@@ -138,3 +138,18 @@ func TestARotationThatWaitsIsNotLate(t *testing.T) {
 		t.Error("late as soon as it begins")
 	}
 }
+
+// I17: a pod whose memory has the only copy of a keyring is not replaced. The phase says so only after the next decision; this says it before.
+func TestTheEscrowIsGoneBeforeThePhaseSaysSoI17(t *testing.T) {
+	is := ofSite(EscrowIsGone)
+	sayAll(t, map[string]says{
+		"sealed, and it is there":  {"the next pod starts from it", is, sealed, nil, false},
+		"sealed, and it is gone":   {"its memory has the only copy", is, sealed, []change{gone}, true},
+		"sealed, and it changed":   {"as good as gone", is, sealed, []change{changed}, true},
+		"about to be unsealed":     {"its pod is sealed still", is, pending, []change{work(rot), gone}, true},
+		"about to be sealed":       {"keys are made no more", is, escrowed, []change{unsealedFor(rot, digest("3")), stage(sealingStage), gone}, true},
+		"written by its pod":       {"that one puts it there again", is, unsealed, []change{unsealedFor(rot, digest("3")), gone}, false},
+		"never stored":             {"nothing is gone that never was", is, pending, []change{work(boot), unnamed, nothingStored}, false},
+		"a site without a keyring": {"nothing of its data needs one", is, none, []change{gone}, false},
+	})
+}
