@@ -180,3 +180,14 @@ func TestVerificationDue(t *testing.T) {
 		})
 	}
 }
+
+// The time of a cron is not dealt with while there is nothing to verify: it is as due for the first backup.
+func TestNothingToVerifyDealsWithNoTime(t *testing.T) {
+	v := Verification{Cron: cronOf(t, "0 3 * * 0", time.UTC), HasCron: true}
+	seen, when := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), time.Date(2026, 11, 22, 4, 0, 0, 0, time.UTC)
+	for name, all := range map[string][]Artifact{"there is none": nil, "it is elsewhere": {{Name: "b", FinishedAt: seen, Elsewhere: true}}, "it is of the future": {{Name: "b", FinishedAt: when.Add(1)}}} {
+		if got := v.Decide(all, seen, when); got != (VerificationDue{Seen: seen}) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

@@ -30,6 +30,24 @@ func TestNotBefore(t *testing.T) {
 	}
 }
 
+// Only what may be gone for another attempt has one made: a code that nobody knows is no such cause.
+func TestWhichEndsPass(t *testing.T) {
+	for code, tc := range map[int]struct {
+		want   Class
+		passes bool
+	}{
+		0: {ClassSucceeded, false}, 1: {ClassOther, false}, 2: {ClassConfig, false}, 10: {ClassStorage, true}, 11: {ClassSource, true}, 12: {ClassYielded, true},
+		13: {ClassTimedOut, false}, 14: {ClassRefused, false}, 15: {ClassDamaged, false}, 16: {ClassOther, false}, -1: {ClassOther, false}, 137: {ClassOther, false},
+	} {
+		if got := ClassOf(code); got != tc.want || got.Passes() != tc.passes {
+			t.Errorf("%d: %q, passes %t", code, got, got.Passes())
+		}
+	}
+	if !ClassLost.Passes() || Class("").Passes() {
+		t.Error("the outcome of a lost attempt is found out by another, and one that runs has none")
+	}
+}
+
 func TestHealth(t *testing.T) {
 	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	cron, err := ParseCron("0 2 * * *", time.UTC)
@@ -63,6 +81,12 @@ func TestHealth(t *testing.T) {
 	}
 	if got := (Health{}).Ready(now); strings.Contains(got.Message, "wait") {
 		t.Errorf("nothing comes without a schedule, and it says %q", got.Message)
+	}
+	if got := (Health{HasSchedule: true, Schedule: daily, Timeout: time.Hour, Since: now.Add(-time.Hour)}).Ready(now); !strings.Contains(got.Message, "wait for the schedule") {
+		t.Errorf("one comes by the schedule, and it says %q", got.Message)
+	}
+	if got := (Health{All: made(time.Hour)}).Verified(now); got.Message != "no verification has passed yet" {
+		t.Errorf("none waits, and it says %q", got.Message)
 	}
 	tried := []Artifact{{Name: "b", FinishedAt: now.Add(-time.Hour), Tried: true, Verified: true}}
 	untried := append([]Artifact{{Name: "n1", FinishedAt: now}, {Name: "n2", FinishedAt: now}, {Name: "n3", FinishedAt: now}}, tried...)

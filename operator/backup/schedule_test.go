@@ -4,6 +4,7 @@ package backup
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,6 +43,7 @@ func TestCron(t *testing.T) {
 		zone, cron, after string
 		want              []string
 	}{
+		"in a zone behind, told in UTC":    {"America/New_York", "0 2 * * *", "2026-11-24T06:30:00Z", []string{"2026-11-24T02:00:00-05:00", "2026-11-25T02:00:00-05:00"}},
 		"every night":                      {"UTC", "0 2 * * *", "2026-11-24T02:00:00Z", []string{"2026-11-25T02:00:00Z", "2026-11-26T02:00:00Z"}},
 		"in a time zone":                   {"Europe/Berlin", "0 2 * * *", "2026-07-01T12:00:00Z", []string{"2026-07-02T02:00:00+02:00"}},
 		"the hour that is left out":        {"Europe/Berlin", "30 2 * * *", "2026-03-28T12:00:00+01:00", []string{"2026-03-29T03:30:00+02:00", "2026-03-30T02:30:00+02:00"}},
@@ -71,6 +73,8 @@ func TestCronRefused(t *testing.T) {
 	for _, text := range []string{"", "* * * *", "0 0 2 * * *", "61 * * * *", "5-1 * * * *", "@every 1h", "0 0 30 2 *", "0 0 * * FOO", "*/0 * * * *"} {
 		if _, err := ParseCron(text, time.UTC); err == nil {
 			t.Errorf("%q is admitted", text)
+		} else if every := text == "@every 1h"; strings.Contains(err.Error(), "@every depends on") != every {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }

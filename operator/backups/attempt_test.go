@@ -46,6 +46,27 @@ func TestWhyAnAttemptEnded(t *testing.T) {
 	}
 }
 
+// That a Job succeeded proves nothing, and neither does a manifest of which its program did not say that it had read it, for this backup (I23).
+func TestWhatProvesABackupI23(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*attempt)
+		want   bool
+	}{
+		"it read the manifest":    {func(*attempt) {}, true},
+		"its Job failed":          {func(a *attempt) { a.job = backup.JobFailed }, false},
+		"its Job runs":            {func(a *attempt) { a.job = backup.JobRunning }, false},
+		"nobody heard how":        {func(a *attempt) { a.heard = false }, false},
+		"for another reason":      {func(a *attempt) { a.result.Reason = "Full" }, false},
+		"it did not read it":      {func(a *attempt) { a.result.ManifestRead = false }, false},
+		"it is of another backup": {func(a *attempt) { a.result.Backup = "tuesday" }, false},
+	} {
+		a := attempt{job: backup.JobSucceeded, ended: true, heard: true, result: good("monday")}
+		if tc.change(&a); a.stored("monday") != tc.want {
+			t.Errorf("I23: %s: stored %t", name, !tc.want)
+		}
+	}
+}
+
 // What people read of it is the nearest to the cause: what the program said, then what Kubernetes says.
 func TestHowAnAttemptIsTold(t *testing.T) {
 	said := wire.BackupResult{Reason: "Full", Message: "no room"}

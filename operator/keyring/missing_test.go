@@ -138,3 +138,26 @@ func TestARotationThatWaitsIsNotLate(t *testing.T) {
 		t.Error("late as soon as it begins")
 	}
 }
+
+// TestWhoseEscrowIsGoneI16: of a site that is sealed, or about to be. Whoever is written holds its keyring in a pod that puts it there again.
+func TestWhoseEscrowIsGoneI16(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(s *Site)
+		want   bool
+	}{
+		"it is gone":             {func(*Site) {}, true},
+		"it is there":            {func(s *Site) { s.Versions = []Version{{Name: "v3", Number: 3, Digest: digest("3")}} }, false},
+		"it is another one":      {func(s *Site) { s.Versions = []Version{{Name: "v3", Number: 3, Digest: "other"}} }, true},
+		"it had none yet":        {func(s *Site) { s.Status.KeyringSecret = "" }, false},
+		"it has no keyring":      {func(s *Site) { s.Status.Phase = none }, false},
+		"its keyring is written": {func(s *Site) { s.Status.Phase, s.Status.Work = unsealed, rot }, false},
+		"it is about to be":      {func(s *Site) { s.Status.Phase, s.Status.Work = pending, rot }, true},
+		"it is about to seal":    {func(s *Site) { s.Status.Phase, s.Status.Work, s.Status.Stage = escrowed, rot, v1alpha1.KeyringSealing }, true},
+	} {
+		s := Site{Name: "b", Status: v1alpha1.SiteKeyringStatus{Phase: sealed, KeyringSecret: "v3", KeyringDigest: digest("3")}}
+		tc.change(&s)
+		if got := EscrowIsGone(s); got != tc.want {
+			t.Errorf("I16: %s: gone %t", name, got)
+		}
+	}
+}
