@@ -70,6 +70,11 @@ var exceptions = []exception{
 	{"operator/monitor", "loop.apply", "err != nil", deny, encodes},
 	{"operator/encryption", "Encryption.inPodAlone", "site.Pod.Current", force, "PodOf says only of the pod that the Deployment asks for that it never began"},
 	{"operator/encryption", "Encryption.RemovalWaits", "err != nil", deny, "a look that fails finds nothing, which is asked beside it, and the error is returned then too"},
+	{failover, "orderedAway", "!known", deny, "an order goes to a site that can be promoted (WithOrder), so without one to no other, which is asked beside it"},
+	{"operator/campaign", "Group.atHand", "is", force, "a site that is not there is not rotated, which is asked beside it"},
+	{backup, "Expired", "r.Count <= 0 && r.MaxAge <= 0", deny, "without a count, the newest of the past is never younger than no age, which is asked next"},
+	{backup, "Expired", "r.MaxAge > 0", force, "none of the past is younger than no age, which is asked beside it"},
+	{backup, "Cron.shows", "at.Minute() != wall.Minute()", deny, "of a time that a clock skips by half an hour the package time makes the same one"},
 	{"operator/certs", "State.Carry", "Nothing", "", "it is refused as what is no step at all is"},
 	{"operator/certs", "State.newAuthority", "err != nil (2)", deny, makesKeys},
 	{"operator/certs", "State.issue", "err != nil (2)", deny, "crypto/x509 makes no certificate without a serial number either"},
@@ -86,6 +91,7 @@ const (
 	promotion = "operator/promotion"
 	views     = "operator/views"
 	explain   = "operator/explain"
+	backup    = "operator/backup"
 	wire      = "api/wire"
 	cacheLoop = "operator/cache/loop"
 	encodes   = "a struct of strings, numbers and times in this century is always encoded"
