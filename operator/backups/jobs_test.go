@@ -10,7 +10,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -102,7 +101,7 @@ func TestHowAJobStandsI23(t *testing.T) {
 		w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nil)))
 		job := w.madeJob(mb, 1)
 		if tc.condition.Message == "theirs" {
-			job.OwnerReferences = []metav1.OwnerReference(nil)
+			job.OwnerReferences = nil
 		}
 		job.Status.Conditions = []batchv1.JobCondition{tc.condition}
 		w.b.Client = interceptor.NewClient(w.c.(client.WithWatch), interceptor.Funcs{Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, o client.Object, _ ...client.GetOption) error {
