@@ -77,6 +77,7 @@ var exceptions = []exception{
 	{backup, "Cron.shows", "at.Minute() != wall.Minute()", deny, "of a time that a clock skips by half an hour the package time makes the same one"},
 	{"operator/pitr", "heldBy", "err == nil", force, "what cannot be parsed is the empty set, which is asked beside it"},
 	{"operator/pitr", "Retained", "out.Executed = gtid.Set{}", drop, "a set that is not known is empty, and so is what it has in common with others"},
+	{"operator/secure", "refuses", "v1alpha1.PlainAllow", "", exhaustive},
 	{"operator/certs", "State.Carry", "Nothing", "", "it is refused as what is no step at all is"},
 	{"operator/certs", "State.newAuthority", "err != nil (2)", deny, makesKeys},
 	{"operator/certs", "State.issue", "err != nil (2)", deny, "crypto/x509 makes no certificate without a serial number either"},
