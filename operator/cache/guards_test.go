@@ -122,3 +122,67 @@ func TestHowLongAMasterIsWaitedFor(t *testing.T) {
 		}
 	}
 }
+
+// decided is a decision that looks no further once it has begun a move.
+func decided(s Snapshot) Decision { return Decision{Status: s.Status, begun: mostBegun} }
+
+// A move that is given up goes back to the old master, and says so if clients have written to a process of the target that ended.
+func TestWhatIsSaidOfAMoveThatIsGivenUp(t *testing.T) {
+	again := func(t *Transition, to *Pod) { to.Traffic, t.ToRun = true, "w0" }
+	for name, tc := range map[string]struct {
+		change func(s *Snapshot, t *Transition, from, to *Pod)
+		want   v1alpha1.Reason
+		method v1alpha1.CacheMethod
+	}{
+		"its target began again":      {func(_ *Snapshot, t *Transition, _, to *Pod) { again(t, to) }, v1alpha1.ReasonCacheTargetRestarted, v1alpha1.CacheByTakeOver},
+		"no client has written to it": {func(_ *Snapshot, t *Transition, _, to *Pod) { again(t, to); to.Traffic = false }, "", v1alpha1.CacheByTakeOver},
+		"it is silent":                {func(_ *Snapshot, t *Transition, _, to *Pod) { again(t, to); to.Reachable = false }, "", v1alpha1.CacheByTakeOver},
+		"its process was not known":   {func(_ *Snapshot, t *Transition, _, to *Pod) { again(t, to); t.ToRun = "" }, "", v1alpha1.CacheByTakeOver},
+		"it is the same process":      {func(_ *Snapshot, t *Transition, _, to *Pod) { again(t, to); t.ToRun = "w1" }, "", v1alpha1.CacheByTakeOver},
+		"both hand over":              {func(_ *Snapshot, _ *Transition, from, _ *Pod) { from.FailingOver = true }, "", v1alpha1.CacheByPromotion},
+		"the old one, and to a replica": {func(_ *Snapshot, _ *Transition, from, to *Pod) {
+			from.FailingOver, to.Role = true, v1alpha1.CacheReplica
+		}, "", v1alpha1.CacheByTakeOver},
+	} {
+		s, _, from, to := between(tc.change)
+		got := decided(s).giveUp(s, from, to, "why").Status.Transition
+		if got == nil || got.To != "east" || got.Reason != tc.want || got.Method != tc.method {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// A master that let go and is made the master again has lost nothing, unless it was not the one that clients wrote to.
+func TestWhatIsSaidOfAMasterThatHung(t *testing.T) {
+	for name, tc := range map[string]struct {
+		active string
+		had    v1alpha1.Reason
+		want   v1alpha1.Reason
+	}{
+		"it was the active one":          {"east", "", ""},
+		"it was not":                     {"west", "", v1alpha1.ReasonCacheMasterSilent},
+		"it was not, and that was known": {"west", v1alpha1.ReasonCacheMasterRestarted, v1alpha1.ReasonCacheMasterRestarted},
+	} {
+		s, _, from, to := between(func(s *Snapshot, t *Transition, from, to *Pod) {
+			s.Status.ActiveSite, t.Reason, from.FailingOver, from.Offset, to.Role = tc.active, tc.had, true, 9, v1alpha1.CacheReplica
+		})
+		s.Now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		d := decided(s)
+		d.Memory.HungSince = s.Now.Add(-hungPatience)
+		if got := hung(s, d, from, to).Status.Transition; got == nil || got.To != "east" || got.Reason != tc.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// A target that was silent when the move began, and follows by now, is known from here on: it is no stranger once it is the master.
+func TestATargetThatFollowsIsKnown(t *testing.T) {
+	s, move, from, to := between(func(s *Snapshot, t *Transition, from, to *Pod) {
+		from.Role, to.Role, to.Linked, to.Following = v1alpha1.CacheMaster, v1alpha1.CacheReplica, true, "east"
+		s.Now = t.StartedAt.Time
+	})
+	d := handOver(s, decided(s), from, to)
+	if !d.Persist || d.Status.Transition.ToRun != "w1" || move.ToRun != "" {
+		t.Errorf("%+v", d.Status.Transition)
+	}
+}
