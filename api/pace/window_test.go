@@ -31,7 +31,7 @@ func TestWindows(t *testing.T) {
 		{"Tue,Thu 09:00-17:00; Sun 00:00-24:00", at(26, 10), true}, {"Tue,Thu 09:00-17:00; Sun 00:00-24:00", at(25, 10), false},
 		{"22:00-00:00", at(23, 23), true}, {"22:00-00:00", at(23, 0), false},
 		{"never", at(23, 0), false}, {" never ", at(28, 23), false},
-		{"02:00-04:00", at(23, 4).In(time.FixedZone("x", 3600)), false},
+		{"02:00-04:00", at(23, 4).In(time.FixedZone("x", 3600)), false}, {"02:00-04:00", at(23, 3).In(time.FixedZone("x", 3*3600)), true},
 	} {
 		if got := window(t, tc.text).Open(tc.at); got != tc.open {
 			t.Errorf("%q at %s: open %v", tc.text, tc.at, got)
@@ -77,6 +77,23 @@ func TestTheNextOpening(t *testing.T) {
 		}
 		if w := window(t, tc.text); !w.Open(got) || got.After(now) && w.Open(got.Add(-time.Minute)) {
 			t.Errorf("%q does not open at %s", tc.text, got)
+		}
+	}
+}
+
+// The next opening is told in UTC, wherever the clock of the caller is, and is that of the span that opens first.
+func TestTheFirstOfTheNextOpenings(t *testing.T) {
+	tuesday := time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		text     string
+		at, want time.Time
+	}{
+		"the first span is later":        {"10:00-11:00; 08:00-09:00", tuesday.Add(6 * time.Hour), tuesday.Add(8 * time.Hour)},
+		"the first span is sooner":       {"08:00-09:00; 10:00-11:00", tuesday.Add(6 * time.Hour), tuesday.Add(8 * time.Hour)},
+		"a week on, elsewhere a day ago": {"Tue 00:10-00:20", tuesday.Add(30 * time.Minute).In(time.FixedZone("x", -2*3600)), tuesday.AddDate(0, 0, 7).Add(10 * time.Minute)},
+	} {
+		if got := window(t, tc.text).Next(tc.at); !got.Equal(tc.want) {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}
 }

@@ -80,6 +80,12 @@ func moves(change ...func(*Group)) func(*Group) {
 	}
 }
 
+// replicas has the campaign rotate the replicas alone.
+func replicas(g *Group) {
+	g.Value, g.Status.Order = "*:replicas", "*:replicas"
+	g.Status.Sites = slices.DeleteFunc(g.Status.Sites, func(s v1alpha1.CampaignSite) bool { return s.Name == g.Active })
+}
+
 func answers(outcome v1alpha1.RequestOutcome, reason string) func(*Group) {
 	return func(g *Group) {
 		g.Move.Answer = &v1alpha1.LastRequest{ID: "m", Outcome: outcome, Reason: reason, Message: "so it is"}
@@ -129,14 +135,20 @@ func TestDecide(t *testing.T) {
 		want   string
 	}{
 		// What is next.
-		"the first replica":                       {nil, "Rotating:b rotate b as step"},
-		"the next one":                            {with(done("b")), "Rotating:c rotate c as step"},
-		"the role, once all replicas are done":    {with(done("b", "c")), "Moving:b ask b as step"},
-		"the former active site, once it is none": {[]func(*Group){done("b", "c"), func(g *Group) { g.Active = "b"; refuses("a", "", "")(g) }}, "Rotating:a rotate a as step"},
-		"nothing, once all are done":              {with(done("a", "b", "c")), "Done Completed answer Done (Completed), say Done"},
-		"a site that left is not waited for":      {[]func(*Group){done("a", "b"), func(g *Group) { g.Sites = g.Sites[:2] }}, "Done Completed answer Done (Completed), say Done"},
-		"the site that would take over by itself": {[]func(*Group){done("b", "c"), func(g *Group) { g.Sites[2].Candidate, g.Forecast = true, "c" }}, "Moving:c ask c as step"},
-		"one that does its part":                  {[]func(*Group){done("b", "c"), func(g *Group) { g.Sites[2].Candidate, g.Sites[1].Ready = true, false }}, "Moving:c ask c as step"},
+		"the first replica":                          {nil, "Rotating:b rotate b as step"},
+		"the next one":                               {with(done("b")), "Rotating:c rotate c as step"},
+		"the role, once all replicas are done":       {with(done("b", "c")), "Moving:b ask b as step"},
+		"the former active site, once it is none":    {[]func(*Group){done("b", "c"), func(g *Group) { g.Active = "b"; refuses("a", "", "")(g) }}, "Rotating:a rotate a as step"},
+		"nothing, once all are done":                 {with(done("a", "b", "c")), "Done Completed answer Done (Completed), say Done"},
+		"a site that left is not waited for":         {[]func(*Group){done("a", "b"), func(g *Group) { g.Sites = g.Sites[:2] }}, "Done Completed answer Done (Completed), say Done"},
+		"the site that would take over by itself":    {[]func(*Group){done("b", "c"), func(g *Group) { g.Sites[2].Candidate, g.Forecast = true, "c" }}, "Moving:c ask c as step"},
+		"one that does its part":                     {[]func(*Group){done("b", "c"), func(g *Group) { g.Sites[2].Candidate, g.Sites[1].Ready = true, false }}, "Moving:c ask c as step"},
+		"the first of those that are ready":          {[]func(*Group){done("b", "c"), func(g *Group) { g.Sites[2].Candidate = true }}, "Moving:b ask b as step"},
+		"the first of those that are not ready":      {[]func(*Group){done("b", "c"), func(g *Group) { g.Sites[2].Candidate, g.Sites[1].Ready, g.Sites[2].Ready = true, false, false }}, "Waiting:b TargetNotReady"},
+		"the rotation of another site is under way":  {[]func(*Group){underWay("c"), func(g *Group) { g.Status.Step, g.Status.Site, g.Status.StepID = "Rotating", "b", "m" }}, "Rotating:c rotate c as step"},
+		"the rotation of the one that is waited for": {[]func(*Group){underWay("b"), func(g *Group) { g.Status.Step, g.Status.Site, g.Status.StepID = "Waiting", "b", "m" }}, "Rotating:b rotate b as step"},
+		"a rotation that goes on is no other step":   {[]func(*Group){underWay("b"), func(g *Group) { g.Status.Step, g.Status.Site, g.Status.StepID = "Rotating", "b", "m" }}, "Rotating:b rotate b as m"},
+		"of the replicas, none that has the role":    {[]func(*Group){done("c"), func(g *Group) { replicas(g); g.Active = "b" }}, "Done Completed answer Done (Completed), say Done"},
 		"the site that was asked for": {[]func(*Group){done("b", "c"), func(g *Group) {
 			g.Sites[2].Candidate, g.Forecast = true, "b"
 			g.Value, g.Status.Order = "*:to=c", "*:to=c"
@@ -190,6 +202,7 @@ func TestDecide(t *testing.T) {
 		"done without an answer":              {with(moves(func(g *Group) { g.Active = "b"; refuses("a", "", "")(g) })), "Rotating:a rotate a as step"},
 		"active, and not answered yet":        {with(moves(func(g *Group) { g.Active, g.Move.Stands = "b", true })), "Moving:b"},
 		"it is refused":                       {with(moves(answers(v1alpha1.RequestRefused, "TargetLags"))), "Waiting:b TargetLags"},
+		"it is refused, as b has the role":    {with(moves(answers(v1alpha1.RequestRefused, "AlreadyActive"), func(g *Group) { g.Active = "b" })), "Waiting:b AlreadyActive"},
 		"it is reverted":                      {with(moves(answers(v1alpha1.RequestFailed, "PauseTimeout"))), "Waiting:b PauseTimeout"},
 		"it is given up":                      {with(moves(answers(v1alpha1.RequestFailed, "Aborted"))), "Failed Aborted answer Failed (Aborted), say Stopped"},
 		"it is withdrawn":                     {with(moves(func(g *Group) { g.Status.Asked = true })), "Failed MoveWithdrawn answer Failed (MoveWithdrawn), say Stopped"},
@@ -227,6 +240,7 @@ func TestBegin(t *testing.T) {
 		"all":                                {"*", nil, ": say Began", "a b c"},
 		"replicas":                           {"*:replicas", nil, ": say Began", "b c"},
 		"to":                                 {"*:to=b", nil, ": say Began", "a b c"},
+		"all, while no site is active":       {"*", func(g *Group) { g.Active = "" }, ": say Began", "a b c"},
 		"to a site that is active":           {"*:to=a", nil, "nothing answer Refused (IsActiveSite), say Refused", ""},
 		"to one that is no candidate":        {"*:to=c", nil, "nothing answer Refused (NotACandidate), say Refused", ""},
 		"to none":                            {"*:to=rome", nil, "nothing answer Refused (NotACandidate), say Refused", ""},
@@ -286,6 +300,9 @@ func TestAfterTheEnd(t *testing.T) {
 		if got := words(Decide(g)); got != string(outcome)+" X take back m" {
 			t.Errorf("a move that stands: %q", got)
 		}
+	}
+	if got := words(Decide(Group{Move: Move{Stands: true}})); got != "nothing " {
+		t.Errorf("a group that was never asked, whose role a person moves: %q", got)
 	}
 	if got := words(Decide(Group{})); got != "nothing " {
 		t.Errorf("a group that was never asked: %q", got)
@@ -432,5 +449,57 @@ func TestAMoveThatIsRefusedAgainAndAgainIsOneWait(t *testing.T) {
 	g.Now = g.Now.Add(time.Second)
 	if c := Decide(g).Status; !c.Since.Time.Equal(began) {
 		t.Errorf("it moves since then: %+v", c)
+	}
+}
+
+// TestWhatPeopleAreToldOfACampaign: what was begun, why nothing was, and what became of it.
+func TestWhatPeopleAreToldOfACampaign(t *testing.T) {
+	told := func(d Decision) string {
+		for _, e := range d.Effects {
+			if s, says := e.(Say); says {
+				return s.Text
+			}
+		}
+		return ""
+	}
+	for name, tc := range map[string]struct {
+		value  string
+		change func(*Group)
+		want   string
+	}{
+		"all":                  {"*", func(*Group) {}, "The rotation of all sites begins: a, b, c"},
+		"the replicas":         {"*:replicas", func(*Group) {}, "The rotation of all replicas begins: b, c"},
+		"to one that may not":  {"*:to=c", func(*Group) {}, `The rotation of all sites was refused: the role cannot move to "c": that is no primary-candidate of the group`},
+		"without any that may": {"*", func(g *Group) { g.Sites[1].Candidate = false }, "The rotation of all sites was refused: there is no other primary-candidate that the role could move to: ask for the replicas alone (*:replicas)"},
+	} {
+		g := sealed()
+		g.Value = tc.value
+		tc.change(&g)
+		if got := told(Decide(g)); got != tc.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	// A site that has the role now was left out, and nothing is said of its versions.
+	g := begun(done("c"), func(g *Group) {
+		replicas(g)
+		g.Active, g.Status.Step, g.Status.Site = "b", v1alpha1.CampaignRotating, "c"
+	})
+	g.Now = noon.Add(time.Minute)
+	d := Decide(g)
+	c, want := d.Status, "new master keys, in escrow and sealed: c v3 -> v4"
+	if c.Outcome != v1alpha1.CampaignDone || c.Message != want || told(d) != want || c.Step != "" || c.Site != "" || !c.Since.Time.Equal(g.Now) {
+		t.Errorf("at its end: %+v, and %q", c, told(d))
+	}
+}
+
+// TestAMoveThatIsDoneIsForgotten: also while nothing is known, and no step can begin in its place; one that was refused is not asked for any more.
+func TestAMoveThatIsDoneIsForgotten(t *testing.T) {
+	asked := func(g *Group) { g.Status.Asked, g.Status.Reason = true, "TargetLags" }
+	c := Decide(begun(moves(answers(v1alpha1.RequestDone, "Opened"), asked, func(g *Group) { g.Active, g.Known = "b", false }))).Status
+	if c.Step != "" || c.Asked || c.Reason != "" || c.Moves != 1 {
+		t.Errorf("done: %+v", c)
+	}
+	if c := Decide(begun(moves(answers(v1alpha1.RequestRefused, "TargetLags"), asked))).Status; c.Step != v1alpha1.CampaignWaiting || c.Asked {
+		t.Errorf("refused: %+v", c)
 	}
 }

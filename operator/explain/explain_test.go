@@ -89,6 +89,11 @@ func TestWhatIsExplainedOfASiteThatReturned(t *testing.T) {
 // TestWhatToDoWithoutAnActiveSite: what is against it comes with a next step, and what needs nobody says so.
 func TestWhatToDoWithoutAnActiveSite(t *testing.T) {
 	silent := facts.Site{Name: "b", Role: v1alpha1.PrimaryCandidate}
+	with := func(change func(b *facts.Site)) facts.Site {
+		b := factstest.Seen("b", "A:1-9", 0)
+		change(&b)
+		return b
+	}
 	for name, tc := range map[string]struct {
 		reason facts.Reason
 		b      facts.Site
@@ -99,6 +104,10 @@ func TestWhatToDoWithoutAnActiveSite(t *testing.T) {
 		"a backup is loaded":           {v1alpha1.ReasonRestoring, silent, "kubectl mfg status orders -n shop -w"},
 		"its keyring is not in escrow": {v1alpha1.ReasonKeyringNotEscrowed, silent, "wait: its sidecar"},
 		"a candidate is silent":        {v1alpha1.ReasonWaitingForSites, silent, "see what is wrong with b: kubectl describe pods -n shop -l mysql-mfg.io/failover-group=orders,mysql-mfg.io/site=b"},
+		"only its MySQL is silent":     {v1alpha1.ReasonWaitingForSites, with(func(b *facts.Site) { b.MySQL.Direct = false }), "see what is wrong with b: "},
+		"only its sidecar is silent":   {v1alpha1.ReasonWaitingForSites, with(func(b *facts.Site) { b.Sidecar.Answered = false }), "see what is wrong with b: "},
+		"it is dr-only, and silent":    {v1alpha1.ReasonWaitingForSites, facts.Site{Name: "b", Role: v1alpha1.DROnly}, "see the sites: "},
+		"it left, and is silent":       {v1alpha1.ReasonWaitingForSites, facts.Site{Name: "b", Role: v1alpha1.PrimaryCandidate, Removed: true}, "see the sites: "},
 		"all answer, a person chooses": {v1alpha1.ReasonMissingTransactions, factstest.Seen("b", "A:1-9", 0), "see the sites: kubectl mfg status orders -n shop"},
 	} {
 		s := factstest.World(facts.Durable{}, factstest.Seen("a", "A:1-9", 0), tc.b)

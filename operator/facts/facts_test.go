@@ -53,6 +53,7 @@ func TestWhatIsSeenOfASite(t *testing.T) {
 		"it follows another one":    {func(s *Site) { s.MySQL.ReplicaOf = "c" }, with(func(a *answers) { a.follows = false })},
 		"it receives nothing":       {func(s *Site) { s.MySQL.IORunning = false }, with(func(a *answers) { a.follows = false })},
 		"it applies nothing":        {func(s *Site) { s.MySQL.SQLRunning = false }, with(func(a *answers) { a.follows = false })},
+		"it applies late":           {func(s *Site) { s.MySQL.Delayed = true }, with(func(a *answers) { a.follows = false })},
 		"its pod has ended":         {func(s *Site) { s.Pod.Ended = true }, with(func(a *answers) { a.gone = true })},
 		"and it is on another volume": {func(s *Site) { s.Pod.Ended, s.OtherVolume = true, true },
 			usual},
@@ -154,6 +155,12 @@ func TestHowLongAMoveIsUrgent(t *testing.T) {
 	if !move.Urgent(now, p) || move.Urgent(now.Add(1), p) || (*Transition)(nil).Urgent(now, p) {
 		t.Error("for twice as long as writes may be kept out")
 	}
+	if move.StartedAt = now.Add(1); move.Urgent(now, p) {
+		t.Error("one that an earlier leader began, whose clock was ahead, is urgent")
+	}
+	if move.StartedAt = now; !move.Urgent(now, p) {
+		t.Error("one that begins now is not urgent")
+	}
 	if move.Kind = v1alpha1.FailoverEmergency; move.Urgent(now, p) {
 		t.Error("no other change is")
 	}
@@ -218,6 +225,26 @@ func TestAnOrderGoesElsewhere(t *testing.T) {
 	}{{"b", "a", true}, {"a", "a", false}, {"", "a", false}, {"", "", false}, {"b", "", true}} {
 		if got := (Order{To: tc.to, Accepted: true}).Elsewhere(tc.site); got != tc.want {
 			t.Errorf("to %q, away from %q: %t", tc.to, tc.site, got)
+		}
+	}
+}
+
+// TestHowLongAgoSomethingWasNotedI9: what lies ahead was noted by an earlier leader, so before this one began.
+func TestHowLongAgoSomethingWasNotedI9(t *testing.T) {
+	now := time.Unix(1000, 0)
+	for name, tc := range map[string]struct {
+		at, since time.Time
+		age, led  time.Duration
+	}{
+		"by this leader":              {now.Add(-time.Second), now.Add(-time.Minute), time.Second, time.Second},
+		"by an earlier one":           {now.Add(-time.Hour), now.Add(-time.Minute), time.Hour, time.Minute},
+		"by one whose clock is ahead": {now.Add(time.Hour), now.Add(-time.Minute), time.Minute, time.Minute},
+		"just now":                    {now, now.Add(-time.Minute), 0, 0},
+		"by one ahead, and this too":  {now.Add(time.Hour), now.Add(time.Second), 0, 0},
+	} {
+		s := Snapshot{Now: now, LeaderSince: tc.since}
+		if age, led := s.Age(tc.at), s.Led(tc.at); age != tc.age || led != tc.led {
+			t.Errorf("I9: %s: %s ago, led for %s", name, age, led)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func TestTheRoleStaysAmidALargeChange(t *testing.T) {
 			}
 			if s.Now = s.Now.Add(time.Hour); !tc.moves && leaves {
 				m := Memory{LeavingSince: s.Now.Add(-time.Hour)}
-				if d := Decide(s, m); d.Stays == nil || d.Stays.Reason != v1alpha1.ReasonLargeChange || strings.Contains(d.Stays.Message, "500000") {
+				if d := Decide(s, m); d.Stays == nil || d.Stays.Reason != v1alpha1.ReasonLargeChange || d.Stays.Message != "a large transaction on a is not committed" {
 					t.Errorf("%s: the condition says %+v", name, d.Stays)
 				}
 			}
@@ -62,6 +62,12 @@ func TestTheRoleStaysAmidALargeChange(t *testing.T) {
 	s.Status = Decide(s, Memory{}).Status
 	if p := s.Status.Planned; p == nil || p.Phase != v1alpha1.PlannedWaiting || p.Reason != v1alpha1.ReasonLargeChange {
 		t.Fatalf("a request does not wait: %+v", p)
+	}
+	grows := s
+	grows.Sites = slices.Clone(s.Sites)
+	grows.Sites[0].Sidecar.Report.OpenChange = new(int64(550_000))
+	if d := Decide(grows, Memory{}); d.Persist || !strings.Contains(d.Status.Planned.Message, "500000 rows") {
+		t.Errorf("status is written with every look at one that grows: %+v", d.Status.Planned)
 	}
 	lags := s
 	lags.Sites = slices.Clone(s.Sites)
@@ -104,5 +110,17 @@ func TestALargeChangeMakesNoEmergency(t *testing.T) {
 	}
 	if got.Status.Transition == nil || got.Status.Transition.Kind != v1alpha1.FailoverPlanned {
 		t.Errorf("%s %s: %+v", got.Verdict, got.Message, got.Status.Transition)
+	}
+}
+
+// TestALagWithoutACauseIsToldWithoutOne: nothing is added to what is said of a target whose numbers tell nothing.
+func TestALagWithoutACauseIsToldWithoutOne(t *testing.T) {
+	s := factstest.AtRest()
+	s.Policy.PlannedTo, s.Sites[1].MySQL.LagSeconds = "b", nil
+	p := Planned{From: "a", To: "b", Cause: v1alpha1.ReasonRequested, Phase: v1alpha1.PlannedWaiting, StartedAt: s.Now.Add(-time.Minute - 1)}
+	s.Status.Planned = &p
+	got := waiting(s, Decision{Status: s.Status}, s.Sites[0], p).Status.Planned
+	if got.Reason != v1alpha1.ReasonTargetLags || !strings.HasSuffix(got.Message, "within plannedLagTimeout 1m0s") {
+		t.Errorf("%s: %q", got.Reason, got.Message)
 	}
 }

@@ -130,3 +130,13 @@ func TestRecordsAreBoundedI10(t *testing.T) {
 		}
 	}
 }
+
+// TestTheNewestRecordKeepsItsSetI10: what the present active site was opened with is read, however large it is, and whoever lost nothing.
+func TestTheNewestRecordKeepsItsSetI10(t *testing.T) {
+	large := strings.Repeat("x", recordsBytes+1)
+	s := factstest.World(Durable{Epoch: 5, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 5), factstest.Seen("b", "A:1-9", 5))
+	got := bounded(s, []v1alpha1.FailoverRecord{{Epoch: 5, From: "b", To: "a", LossExact: true, ToExecuted: large}, {Epoch: 4, From: "b", To: "a", LossExact: true, ToExecuted: large}})
+	if got[0].ToExecuted != large || got[1].ToExecuted != "" {
+		t.Errorf("I10: the newest record has %d bytes, the one before it %d", len(got[0].ToExecuted), len(got[1].ToExecuted))
+	}
+}

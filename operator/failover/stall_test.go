@@ -137,9 +137,21 @@ func TestAnOrderMovesAStalledSiteI2I7(t *testing.T) {
 		if tc.to == "" {
 			continue
 		}
+		if slices.Contains(d.Effects, Effect(Select{Site: "a"})) {
+			t.Errorf("%s: the role is given to a, too: %v", name, d.Effects)
+		}
 		if slices.ContainsFunc(d.Effects, func(e Effect) bool { _, opens := e.(Open); return opens }) {
 			t.Errorf("%s: a site is opened before the old one is proven closed: %v", name, d.Effects)
 		}
+	}
+}
+
+// TestAnOrderGoesBeforeTheRulesOfAStall: c is ordered when the stall is over its time, and the rules would take b.
+func TestAnOrderGoesBeforeTheRulesOfAStall(t *testing.T) {
+	s, m := factstest.StalledGroup(wire.WriteDiskStalled), Memory{}
+	s.Policy.ForceTo, m.At("a").StalledSince = "c", s.Now.Add(-time.Hour)
+	if tr := Decide(s, m).Status.Transition; tr == nil || tr.To != "c" || tr.Kind != v1alpha1.FailoverForced {
+		t.Errorf("c is ordered: %+v", tr)
 	}
 }
 

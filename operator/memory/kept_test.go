@@ -84,3 +84,35 @@ func TestHowASiteIsNamed(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestHowLongAFilterIsRememberedI7I12: the mark of a server goes only with that server's data, or once its data is the group's.
+func TestHowLongAFilterIsRememberedI7I12(t *testing.T) {
+	open := func(b *facts.Site) { b.MySQL.SuperReadOnly, b.MySQL.ReadOnly = false, false }
+	for name, tc := range map[string]struct {
+		active string
+		was    string
+		change func(b *facts.Site)
+		want   string
+	}{
+		"a filter is set":                       {"a", "", func(b *facts.Site) { b.MySQL.Filtered = true }, "b"},
+		"it was set":                            {"a", "b", func(*facts.Site) {}, "b"},
+		"and the site was cloned":               {"a", "old", func(*facts.Site) {}, ""},
+		"and its clone is not done":             {"a", "old", func(b *facts.Site) { b.Provisioned = false }, "old"},
+		"and its MySQL is silent":               {"a", "old", func(b *facts.Site) { b.MySQL = facts.MySQL{} }, "old"},
+		"a silent MySQL had one":                {"a", "old", func(b *facts.Site) { b.MySQL.Direct, b.MySQL.Filtered = false, true }, "old"},
+		"on another volume":                     {"a", "old", func(b *facts.Site) { b.OtherVolume = true }, "old"},
+		"it was made active":                    {"b", "b", open, ""},
+		"it was made active with it":            {"b", "b", func(b *facts.Site) { open(b); b.MySQL.Filtered = true }, ""},
+		"it is active, and not open":            {"b", "b", func(*facts.Site) {}, "b"},
+		"it is open, and not active":            {"a", "b", open, "b"},
+		"it is open with it, and is not active": {"a", "", func(b *facts.Site) { open(b); b.MySQL.Filtered = true }, "b"},
+	} {
+		s := factstest.World(facts.Durable{Epoch: 4, ActiveSite: tc.active}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
+		tc.change(&s.Sites[1])
+		var m facts.Memory
+		m.At("b").Filtered = tc.was
+		if got := Remember(s, m).Of("b").Filtered; got != tc.want {
+			t.Errorf("I7, I12: %s: %q", name, got)
+		}
+	}
+}

@@ -40,3 +40,11 @@ func TestAnAnswerWithLongSets(t *testing.T) {
 		t.Errorf("%v: %d bytes, %d epochs, %d backups", err, len(body), len(c.Epochs), len(c.Backups))
 	}
 }
+
+// The newest epoch is told however long its set is: without it the archive would know of none.
+func TestTheNewestEpochIsAlwaysToldI28(t *testing.T) {
+	long := wire.CutoffEpoch{Epoch: 3, GTIDExecuted: strings.Repeat("x", epochsMost+1)}
+	if got := fitting([]wire.CutoffEpoch{long, {Epoch: 2}}); len(got) != 1 || got[0].Epoch != 3 {
+		t.Errorf("I28: %d epochs are told", len(got))
+	}
+}

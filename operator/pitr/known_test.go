@@ -115,6 +115,14 @@ func TestWhatStatusTakesBack(t *testing.T) {
 	if len(st.Gaps) != 1 || st.Gaps[0].After != nil || !st.Gaps[0].Before.Equal(gap.Before) {
 		t.Errorf("gaps: %+v, and one was told, of which the beginning is not known", st.Gaps)
 	}
+	l.Heard = heard(func(h *wire.ArchiverStatus) { h.PruneMessage = "access denied" })
+	if st := Decide(l).Status; st.PruneMessage != "access denied" || st.Site != "paris" || st.Bytes != 7 {
+		t.Errorf("what the archiver says is not written down: %+v", st)
+	}
+	l.Group = told(v1alpha1.PITRStatus{PruneMessage: "access denied"})
+	if l.Heard = heard(nil); Decide(l).Status.PruneMessage != "" {
+		t.Error("it removes again what is not needed, and is said not to")
+	}
 	l.Backups, l.Heard = nil, heard(nil)
 	if st := Decide(l).Status; st.Earliest != nil || st.Reason != v1alpha1.ReasonPITRNoBase || !strings.Contains(st.Message, "make one with profile nightly") {
 		t.Errorf("without a backup: from %v on, %s %q", st.Earliest, st.Reason, st.Message)

@@ -69,6 +69,7 @@ func TestWhatMayGoFromTheArchiveI27(t *testing.T) {
 		"only what the young holds":   {backups: []v1alpha1.MysqlBackup{changed(young, func(s *v1alpha1.MysqlBackupStatus) { s.GTIDExecuted = "" }), old}, place: place, want: "old", unread: "old young"},
 		"they have nothing in common": {backups: []v1alpha1.MysqlBackup{old, copied("other", day, b+":1-3")}, place: place, want: "old"},
 		"more than can be told":       {backups: slices.Repeat([]v1alpha1.MysqlBackup{changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.GTIDExecuted = "" })}, wire.MaxCutoffBackups+1), place: place},
+		"many of which all is known":  {backups: slices.Repeat([]v1alpha1.MysqlBackup{old}, wire.MaxCutoffBackups+1), place: place, want: "old", set: a + ":1-10"},
 		"when it began is unknown":    {backups: []v1alpha1.MysqlBackup{young, changed(old, func(s *v1alpha1.MysqlBackupStatus) { s.StartedAt = nil })}, place: place},
 	} {
 		c := CutoffOf(&v1alpha1.MysqlFailoverGroup{}, tc.backups, tc.place)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/facts"
 	"github.com/mysql-mfg/mfg/operator/facts/factstest"
 	"github.com/mysql-mfg/mfg/operator/remedy"
@@ -205,6 +206,111 @@ func TestWhatAnOrderDoesNotOverrideIsSeenNow(t *testing.T) {
 		change(&s.Sites[1])
 		if now, then := UnfitByOrder(s, facts.Memory{}, s.Sites[1]), UnfitByOrder(s, facts.Memory{Sites: map[string]*facts.SiteMemory{"b": &known}}, s.Sites[1]); now != then {
 			t.Errorf("%s: %+v, and with what is remembered %+v", name, now, then)
+		}
+	}
+}
+
+// TestWhomAFilterKeepsFromTheRoleI7: whoever has it, or had it with the same server, unless the role stays where it was.
+func TestWhomAFilterKeepsFromTheRoleI7(t *testing.T) {
+	change := func(kind v1alpha1.FailoverKind, from, to string) func(s *facts.Snapshot) {
+		return func(s *facts.Snapshot) {
+			s.Status.ActiveSite, s.Status.Transition = to, &facts.Transition{Kind: kind, From: from, To: to}
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(s *facts.Snapshot)
+		was    string
+		set    bool
+		fit    bool
+	}{
+		"none":                               {func(*facts.Snapshot) {}, "", false, true},
+		"it is set":                          {func(*facts.Snapshot) {}, "", true, false},
+		"it was set":                         {func(*facts.Snapshot) {}, "b", false, false},
+		"it was set before a clone":          {func(*facts.Snapshot) {}, "old", false, true},
+		"on the active site":                 {func(s *facts.Snapshot) { s.Status.ActiveSite = "b" }, "b", true, true},
+		"on who is to take over":             {change(v1alpha1.FailoverEmergency, "a", "b"), "", true, false},
+		"on who had the role":                {change(v1alpha1.FailoverEmergency, "b", "a"), "", true, true},
+		"on who is opened again":             {change(v1alpha1.FailoverEmergency, "b", "b"), "", true, true},
+		"on who is to be the first":          {change(v1alpha1.FailoverBootstrap, "", "b"), "", true, true},
+		"on who looks on at the first":       {change(v1alpha1.FailoverBootstrap, "", "a"), "b", false, true},
+		"on who looks on, and is not active": {change(v1alpha1.FailoverPlanned, "a", "c"), "b", false, false},
+	} {
+		s := factstest.World(facts.Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
+		s.Sites[1].MySQL.Filtered = tc.set
+		tc.change(&s)
+		var m facts.Memory
+		m.At("b").Filtered = tc.was
+		if why := IsFiltered(s, m, s.Sites[1]); (why == "") != tc.fit {
+			t.Errorf("I7: %s: %q", name, why)
+		}
+	}
+}
+
+// TestWhatIsWaitedFor: a refusal that may be over at the next poll, and none that a person has to end.
+func TestWhatIsWaitedFor(t *testing.T) {
+	for why, want := range map[facts.Reason]bool{
+		v1alpha1.ReasonNotFit: true, v1alpha1.ReasonNotHealthy: true, v1alpha1.ReasonNotReplicating: true, v1alpha1.ReasonCloneInProgress: true,
+		v1alpha1.ReasonForeignWriter: true, v1alpha1.ReasonVolumeTakesNoWrites: true, v1alpha1.ReasonLargeChange: true,
+		v1alpha1.ReasonPaused: false, v1alpha1.ReasonModeObserve: false, v1alpha1.ReasonUnknownSite: false,
+	} {
+		if Passing(why) != want {
+			t.Errorf("%s: waited for %t", why, !want)
+		}
+	}
+}
+
+// TestWhyAReplicaDoesNotReplicate: what is worst is told.
+func TestWhyAReplicaDoesNotReplicate(t *testing.T) {
+	for want, mysql := range map[string]facts.MySQL{
+		"applier stopped: no table":     {SQLError: "no table", IOError: "no route", Delayed: true},
+		"receiver stopped: no route":    {IOError: "no route", Delayed: true},
+		"applies what it receives with": {Delayed: true},
+		"does not replicate from":       {},
+	} {
+		if got := DetachedMessage(facts.Site{MySQL: mysql}); !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestWhoServesWhileAnOrderIsThoughtOf: an order is no advice against a site that acknowledges writes, and is one where commits hang.
+func TestWhoServesWhileAnOrderIsThoughtOf(t *testing.T) {
+	s := factstest.StalledGroup(wire.WriteDiskStalled)
+	if (Takeover{s: s}).serves() {
+		t.Error("a site whose volume takes no writes serves")
+	}
+	s.Sites[0].Sidecar.Report.WriteProbe = nil
+	if !(Takeover{s: s}).serves() {
+		t.Error("an open site serves nobody")
+	}
+	s.Sites[0].MySQL.SuperReadOnly, s.Sites[0].MySQL.ReadOnly = true, true
+	if (Takeover{s: s}).serves() {
+		t.Error("a site that is closed serves")
+	}
+}
+
+// TestWhoseVolumeIsToBeMended: of a candidate that lacks nothing else, and not of the one that has the role.
+func TestWhoseVolumeIsToBeMended(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(s *facts.Snapshot)
+		want   string
+	}{
+		"b's":                       {func(*facts.Snapshot) {}, "b"},
+		"b's, which is dr-only too": {func(s *facts.Snapshot) { s.Sites[1].Role = v1alpha1.DROnly }, ""},
+		"nobody's":                  {func(s *facts.Snapshot) { s.Sites[1].Sidecar.Report.VolumeProbe.Outcome = wire.WriteDone }, ""},
+		"that of whom the role is moved to": {func(s *facts.Snapshot) {
+			s.Status.ActiveSite, s.Status.Transition = "b", &facts.Transition{Kind: v1alpha1.FailoverEmergency, From: "a", To: "b"}
+		}, ""},
+	} {
+		s := factstest.World(facts.Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
+		s.Sites[1].Sidecar.Report.VolumeProbe = &wire.VolumeProbe{Outcome: wire.WriteFails, Reason: wire.WriteDiskFull}
+		tc.change(&s)
+		if got, found := writeless(s, facts.Memory{}); got != tc.want || found != (tc.want != "") {
+			t.Errorf("%s: %q", name, got)
+		}
+		told := wire.InWords(Ask(s, facts.Memory{}, Candidate{}, false).remediesWithoutCandidate())
+		if strings.Contains(told, "make room on the data volume of b") != (tc.want != "") || !strings.Contains(told, bringBack) {
+			t.Errorf("%s: a person is told: %s", name, told)
 		}
 	}
 }

@@ -3,8 +3,11 @@
 package render_test
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -165,4 +168,46 @@ func env(c corev1.Container, name string) string {
 		}
 	}
 	return ""
+}
+
+// TestWhatALoadIsToldI25: where it stops, whether its connections need TLS, where the keyring is, and where the backup lies.
+func TestWhatALoadIsToldI25(t *testing.T) {
+	moment, yes, no := v1alpha1.NewMoment(time.Date(2026, 11, 24, 2, 0, 0, 0, time.UTC)), true, false
+	stops := func(p v1alpha1.PointInTime) option { return func(in *render.Input) { in.Restore.PointInTime = &p } }
+	point := func(p wire.BackupPointInTime) *wire.BackupPointInTime { return &p }
+	for name, tc := range map[string]struct {
+		change  option
+		point   *wire.BackupPointInTime
+		tls     bool
+		keyring string
+	}{
+		"the backup alone": {func(*render.Input) {}, nil, false, ""},
+		"to a time":        {stops(v1alpha1.PointInTime{Time: &moment}), point(wire.BackupPointInTime{Time: &moment.Time}), false, ""},
+		"to a set":         {stops(v1alpha1.PointInTime{GTID: "a:1-9", BeforeGTID: "a:10"}), point(wire.BackupPointInTime{GTID: "a:1-9", BeforeGTID: "a:10"}), false, ""},
+		"to a failover":    {stops(v1alpha1.PointInTime{BeforeFailover: 4}), point(wire.BackupPointInTime{BeforeFailover: 4}), false, ""},
+		"to the end":       {stops(v1alpha1.PointInTime{Latest: &yes}), point(wire.BackupPointInTime{Latest: true}), false, ""},
+		"not to the end":   {stops(v1alpha1.PointInTime{Latest: &no}), point(wire.BackupPointInTime{}), false, ""},
+		"with TLS":         {tls, nil, true, ""},
+		"encrypted":        {encrypted(fresh), nil, true, "/run/mysql-keyring/keyring"},
+		"encrypted, as is usual": {func(in *render.Input) {
+			encrypted(fresh)(in)
+			in.Group.Spec.EncryptionAtRest.Keyring = v1alpha1.KeyringSpec{}
+		}, nil, true, "/run/mysql-keyring/keyring"},
+	} {
+		in := input(restored, tc.change)
+		load := containers(render.Deployment(in, in.Group.Spec.Sites[0]).Spec.Template.Spec)["load"]
+		var c wire.BackupConfig
+		if err := json.Unmarshal([]byte(env(load, wire.EnvBackupConfig)), &c); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.point, c.PointInTime); diff != "" {
+			t.Errorf("I25: %s: %s", name, diff)
+		}
+		if c.RequireTLS != tc.tls || c.Server.KeyringFile != tc.keyring {
+			t.Errorf("%s: requires TLS %t, keyring %q", name, c.RequireTLS, c.Server.KeyringFile)
+		}
+		if !slices.ContainsFunc(load.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "backup-credentials" }) {
+			t.Errorf("I25: %s: it cannot reach the storage: %v", name, load.VolumeMounts)
+		}
+	}
 }

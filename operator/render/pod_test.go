@@ -276,6 +276,7 @@ func TestMysqldOutweighsItsSidecar(t *testing.T) {
 		"nothing named":     {want: corev1.ResourceRequirements{Requests: cpu("250m")}},
 		"a request":         {own: corev1.ResourceRequirements{Requests: cpu("100m")}, want: corev1.ResourceRequirements{Requests: cpu("100m")}},
 		"a limit":           {own: corev1.ResourceRequirements{Limits: cpu("100m")}, want: corev1.ResourceRequirements{Limits: cpu("100m")}},
+		"memory named":      {own: corev1.ResourceRequirements{Requests: memory}, want: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceMemory: memory[corev1.ResourceMemory], corev1.ResourceCPU: cpu("250m")[corev1.ResourceCPU]}}},
 		"a limit of memory": {own: corev1.ResourceRequirements{Limits: memory}, want: corev1.ResourceRequirements{Requests: cpu("250m"), Limits: memory}},
 	} {
 		spec := pod(input(func(in *render.Input) { in.Group.Spec.Sites[0].Resources = tt.own }))

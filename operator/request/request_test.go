@@ -339,6 +339,14 @@ func TestTheNoteOfAnOlderPlugin(t *testing.T) {
 	}
 }
 
+// A request that is as it should be has nothing written: without a note of an older plugin there is none to take off.
+func TestATidyRequestIsLeftAlone(t *testing.T) {
+	g := &v1alpha1.MysqlFailoverGroup{}
+	if g.Annotations = asks("*", "1"); len(untidy(g, nil)) != 0 {
+		t.Errorf("%v", untidy(g, nil))
+	}
+}
+
 func TestAnswerInWords(t *testing.T) {
 	if got := Refused(v1alpha1.AnswerUnknownSite, "no").String(); got != "refused (UnknownSite): no" {
 		t.Error(got)

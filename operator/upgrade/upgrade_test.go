@@ -75,6 +75,22 @@ func TestAKeptGroupStopsNobody(t *testing.T) {
 	}
 }
 
+// The caller's groups keep their order: they are told in it.
+func TestGroupsKeepTheirOrder(t *testing.T) {
+	groups := []pace.Group{{Name: "n/b", Behind: true}, {Name: "n/a", Behind: true}}
+	if got := Next(Turn{}, groups, usual, noon); got.Group != "n/a" || groups[0].Name != "n/b" {
+		t.Errorf("%s has the turn, and the groups begin with %s", got.Group, groups[0].Name)
+	}
+}
+
+// While all is stopped no time runs: whoever lets the group go on gives it all of its time.
+func TestNoTimeRunsWhileAllIsStopped(t *testing.T) {
+	turn := Next(Turn{Group: "n/a", Began: noon.Add(-time.Hour), Since: noon, Stopped: "why"}, []pace.Group{{Name: "n/a", Behind: true}}, usual, noon)
+	if turn != (Turn{Group: "n/a", Stopped: "why"}) {
+		t.Errorf("%+v", turn)
+	}
+}
+
 // A turn leaves nothing behind, and begins with nothing of the one before.
 func TestATurnFromBeginToEnd(t *testing.T) {
 	groups := []pace.Group{{Name: "n/a", Behind: true}}

@@ -62,3 +62,37 @@ func TestWhoFollowsNobody(t *testing.T) {
 		t.Errorf("it is a %s of nobody", got)
 	}
 }
+
+// TestWhichRemarkIsMadeOfASiteI7: of a filter on a replica that is well, and of a volume that fails on one that follows; no remark hides what is worse.
+func TestWhichRemarkIsMadeOfASiteI7(t *testing.T) {
+	fails := &wire.VolumeProbe{Outcome: wire.WriteFails, Reason: wire.WriteDiskFull}
+	detach := func(b *facts.Site) { b.MySQL.IORunning, b.MySQL.ReplicaOf = false, "" }
+	for name, tc := range map[string]struct {
+		change func(b *facts.Site)
+		want   facts.Reason
+	}{
+		"it is well":                    {func(*facts.Site) {}, ""},
+		"a filter is set":               {func(b *facts.Site) { b.MySQL.Filtered = true }, v1alpha1.ReasonReplicationFiltered},
+		"it is set, and it is detached": {func(b *facts.Site) { b.MySQL.Filtered = true; detach(b) }, v1alpha1.ReasonNotReplicating},
+		"its volume fails":              {func(b *facts.Site) { b.Sidecar.Report.VolumeProbe = fails }, v1alpha1.ReasonVolumeTakesNoWrites},
+		"its volume fails, detached":    {func(b *facts.Site) { b.Sidecar.Report.VolumeProbe = fails; detach(b) }, v1alpha1.ReasonNotReplicating},
+	} {
+		s := factstest.AtRest()
+		tc.change(&s.Sites[1])
+		if got := Of(s, Decided{Status: s.Status, Healthy: true})[1]; got.Reason != tc.want {
+			t.Errorf("I7: %s: %s %s", name, got.Reason, got.Message)
+		}
+	}
+	// b was ordered, with its filter: what it has is the group's data.
+	s := factstest.AtRest()
+	s.Sites[1].MySQL.Filtered, s.Sites[1].MySQL.SuperReadOnly, s.Sites[1].MySQL.ReadOnly = true, false, false
+	s.Status = facts.Durable{Epoch: 5, ActiveSite: "b", Transition: &facts.Transition{Kind: v1alpha1.FailoverForced, Step: v1alpha1.TransitionOpening, From: "a", To: "b"}}
+	if got := Of(s, Decided{Status: s.Status})[1]; got.State != v1alpha1.SitePrimary || got.Reason != "" {
+		t.Errorf("I7: the active site is called short of rows: %s %s", got.State, got.Message)
+	}
+	var m facts.Memory
+	m.At("b").Filtered = "its server"
+	if got := Of(s, Decided{Status: s.Status, Memory: m}); got[1].Filtered != "its server" || got[2].Filtered != "" {
+		t.Errorf("I7: who had a filter is forgotten across a restart: %q, %q", got[1].Filtered, got[2].Filtered)
+	}
+}

@@ -70,9 +70,13 @@ var exceptions = []exception{
 	{"operator/monitor", "loop.apply", "err != nil", deny, encodes},
 	{"operator/encryption", "Encryption.inPodAlone", "site.Pod.Current", force, "PodOf says only of the pod that the Deployment asks for that it never began"},
 	{"operator/encryption", "Encryption.RemovalWaits", "err != nil", deny, "a look that fails finds nothing, which is asked beside it, and the error is returned then too"},
-	{"operator/backup", "Expired", "r.Count <= 0 && r.MaxAge <= 0", deny, "without a MaxAge none is younger than that, which is asked next"},
-	{"operator/backup", "Expired", "r.MaxAge > 0", force, "none of the past is younger than no time"},
+	{backup, "Expired", "r.Count <= 0 && r.MaxAge <= 0", deny, "without a MaxAge none is younger than that, which is asked next"},
+	{backup, "Expired", "r.MaxAge > 0", force, "none of the past is younger than no time"},
 	{"operator/campaign", "Group.atHand", "is", force, "a site that is not there does not rotate"},
+	{failover, "orderedAway", "!known", deny, "an order goes to a site that can be promoted (WithOrder), so without one to no other, which is asked beside it"},
+	{"operator/pitr", "heldBy", "err == nil", force, "what cannot be parsed is the empty set, which is asked beside it"},
+	{"operator/pitr", "Retained", "out.Executed = gtid.Set{}", drop, "a set that is not known is empty, and so is what it has in common with others"},
+	{"operator/secure", "refuses", "v1alpha1.PlainAllow", "", exhaustive},
 	{"operator/certs", "State.Carry", "Nothing", "", "it is refused as what is no step at all is"},
 	{"operator/certs", "State.newAuthority", "err != nil (2)", deny, makesKeys},
 	{"operator/certs", "State.issue", "err != nil (2)", deny, "crypto/x509 makes no certificate without a serial number either"},
@@ -89,6 +93,7 @@ const (
 	promotion = "operator/promotion"
 	views     = "operator/views"
 	explain   = "operator/explain"
+	backup    = "operator/backup"
 	wire      = "api/wire"
 	cacheLoop = "operator/cache/loop"
 	encodes   = "a struct of strings, numbers and times in this century is always encoded"
