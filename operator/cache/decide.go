@@ -146,7 +146,7 @@ func (d Decision) begin(s Snapshot, t Transition) Decision {
 	if t.Method == "" {
 		t.Method = v1alpha1.CacheByTakeOver
 	}
-	if t.Method == v1alpha1.CacheByTakeOver && isAnotherMaster(s, t) {
+	if isAnotherMaster(s, t) {
 		t.Method, t.Reason = v1alpha1.CacheByPromotion, cmp.Or(t.Reason, v1alpha1.ReasonCacheMasterSilent)
 	}
 	d.Memory.HungSince = time.Time{}
@@ -258,7 +258,7 @@ func follow(s Snapshot, d Decision, master Pod) Decision {
 			d = d.tell(v1alpha1.ReasonCacheSecondMaster, p.Site, "the cache of %s was a master beside that of %s, with %d keys; it follows now, and its clients were cut", p.Site, master.Site, p.Keys)
 		}
 		is := d.Memory.of(p.Site)
-		again := p.Apart(master.Site) && s.Now.Sub(orNow(is.ApartSince, s.Now)) >= followAgain
+		again := s.Now.Sub(orNow(is.ApartSince, s.Now)) >= followAgain
 		if again {
 			is.ApartSince = s.Now
 			d.Memory.Sites[p.Site] = is

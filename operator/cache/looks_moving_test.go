@@ -108,6 +108,25 @@ func TestLooksAtMoves(t *testing.T) {
 		{name: "the target was silent and follows by now", given: "move Planned east west TakeOver - 3 - 100ms",
 			want: "as before CacheMoving; Planned east>west TakeOver; route to west; await connections at west; take over east -> west within 1.9s; cut clients of east; traffic off east; traffic on west; label east replica; next 1ms"},
 
+		{name: "given up, and the master is another process by now", given: "cut west 1ms; see east run=e9; move Planned west east TakeOver - 3 e9 1s",
+			want: "as before AsExpected; active east e9; event CacheSessionsLost; record Planned west>east TakeOver CacheMasterRestarted; next 1ms"},
+		{name: "given up, another process, and why keys are lost was known", given: "cut west 1ms; see east run=e9; move Planned west east Promotion CacheTakeOverFailed 3 e9 1s",
+			want: "as before AsExpected; active east e9; event CacheSessionsLost; record Planned west>east Promotion CacheTakeOverFailed; next 1ms"},
+		{name: "given up, and which process it was is not known", given: "cut west 1ms; status run=; see east run=e9; move Planned west east TakeOver - 3 e9 1s",
+			want: "as before AsExpected; active east e9; event CachePromoted; record Planned west>east TakeOver; next 1ms"},
+		{name: "given up, and the target had taken writes before it began again", given: "cut west 1ms; move Planned west east TakeOver CacheTargetRestarted 3 e1 1s",
+			want: "as before AsExpected; active east e1; event CacheSessionsLost; record Planned west>east TakeOver CacheTargetRestarted; next 1ms"},
+		{name: "the old master began again and loads, and so does the target", given: "see east run=e2 loading; see south gone; see west loading; " + emergency + "1s",
+			want: "as before CacheMoving; next 100ms"},
+		{name: "the old master began again and loads for too long", given: "see east run=e2 loading; see south gone; see west keys=0 offset=0 syncing; " + emergency + "2m",
+			want: "as before CacheMoving; Emergency east>west Promotion CacheMasterRestarted" + cutOff},
+		{name: "the old master began again and loads for too long, and so does the target", given: "see east run=e2 loading; see south gone; see west loading; " + emergency + "2m",
+			want: "not CacheNoMaster; Emergency east>west Promotion CacheMasterRestarted; next 100ms"},
+		{name: "the old master began again, and the target loads", given: "see east run=e2 keys=0; see west loading; " + emergency + "1s",
+			want: "as before CacheMoving; Emergency east>south Promotion CacheMasterRestarted; route to south; traffic off east; promote south; traffic on south; east follows south; cut clients of east; next 1ms"},
+		{name: "the first one is silent", given: "status active= run=; quit east; see east silent; see south replica=; see west replica=; move First - east FirstStart - 3 e1 1s",
+			want: "as before CacheMoving; First >south FirstStart; route to south; promote south; traffic on south; next 1ms"},
+
 		{name: "silent: one lost answer", given: "see east silent; " + planned + "1900ms", want: "as before CacheMoving; next 100ms"},
 		{name: "silent: for too long", given: "see east silent; " + planned + "2s", want: "as before CacheMoving; Planned east>west Promotion CacheMasterSilent" + silent},
 		{name: "silent: at once in an emergency", given: "see east silent; " + emergency + "1ms", want: "as before CacheMoving; Emergency east>west Promotion CacheMasterSilent" + silent},
@@ -143,4 +162,18 @@ func TestGoesBackToNoSecondMaster(t *testing.T) {
 		{name: "a third one is a master too", given: "see south master keys=0; mysql south epoch=5 Planned done; move Planned east west TakeOver - 4 w1 100ms",
 			want: "as before CacheMoving; route to west; await connections at west; take over east -> west within 1.9s; cut clients of east; traffic off east; traffic on west; label east replica; next 1ms"},
 	})
+}
+
+// A target that was silent when the move began is known by its process from when it is seen to follow: only that one can take over.
+func TestTheTargetIsKnownOnceItFollows(t *testing.T) {
+	w := newWorld()
+	w.prepare(t, atRest)
+	w.prepare(t, "move Planned east west TakeOver - 3 - 100ms")
+	if d := Decide(w.s, w.m); !d.Persist || d.Status.Transition == nil || d.Status.Transition.ToRun != "w1" {
+		t.Errorf("got %+v", d.Status.Transition)
+	}
+	w.prepare(t, "move Planned east west TakeOver - 3 w1 100ms")
+	if d := Decide(w.s, w.m); d.Persist {
+		t.Errorf("it is written again: %+v", d.Status.Transition)
+	}
 }

@@ -173,6 +173,10 @@ func TestLooksAtMovesOfTheCacheAlone(t *testing.T) {
 			want: "as before CacheMoving; CacheOnly east>east Promotion; route to east; promote east; traffic on east; next 1ms"},
 		{name: "away: another is the master, and it follows somebody else", given: "see east replica=south; see west master; away east 3s",
 			want: "as before CacheMoving; CacheOnly east>west Promotion CacheMasterSilent; traffic off east; traffic on west; cut clients of east; next 1ms"},
+		{name: "away: it follows one that is no master, and followed it until then", given: "held west e1; see east replica=west; see west offset=900; away east 3s",
+			want: "as before CacheMoving; CacheOnly east>west Promotion CacheMasterSilent; route to west; traffic off east; promote west; traffic on west; east follows west; cut clients of east; next 1ms"},
+		{name: "away: the new master followed it until then, and it follows another", given: "held west e1; see east replica=south; see west master; away east 3s",
+			want: "as before CacheMoving; CacheOnly east>west Promotion CacheMasterSilent; traffic off east; traffic on west; cut clients of east; next 1ms"},
 		{name: "away: it follows one that is no master", given: "see east replica=west; see west offset=900; away east 3s",
 			want: "as before CacheMoving; CacheOnly east>west Promotion CacheMasterSilent; route to west; traffic off east; promote west; traffic on west; east follows west; cut clients of east; next 1ms"},
 

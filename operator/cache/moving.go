@@ -135,7 +135,7 @@ func settle(s Snapshot, d Decision, from, to Pod) Decision {
 func (d Decision) end(s Snapshot, to Pod) Decision {
 	t := *s.Status.Transition
 	d.Persist = true
-	if t.Reason == "" && to.Site == s.Status.ActiveSite && s.Status.ActiveRun != "" && to.Run != s.Status.ActiveRun {
+	if t.Reason == "" && to.Site == s.Status.ActiveSite && s.Status.ActiveRun != "" {
 		t.Reason = v1alpha1.ReasonCacheMasterRestarted // the role is where it was, and the process that held the keys is not
 	}
 	changed := t.To != s.Status.ActiveSite || to.Run != s.Status.ActiveRun || t.Reason == v1alpha1.ReasonCacheTargetRestarted

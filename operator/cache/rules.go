@@ -24,7 +24,7 @@ func restarted(s Snapshot, d *Decision) (Transition, bool) {
 	}
 	t := Transition{Kind: v1alpha1.CacheMoveOnly, From: active.Site, To: active.Site, Method: v1alpha1.CacheByRestart, Reason: v1alpha1.ReasonCacheMasterRestarted}
 	fuller := slices.DeleteFunc(slices.Clone(s.Pods), func(p Pod) bool {
-		newer := p.Site != active.Site && p.Keys > 0 && d.Memory.of(p.Site).HeldRun == s.Status.ActiveRun
+		newer := p.Keys > 0 && d.Memory.of(p.Site).HeldRun == s.Status.ActiveRun
 		return !eligible(p) || !newer && p.Keys <= 2*active.Keys
 	})
 	if len(fuller) > 0 && s.Policy.Held == "" {
