@@ -118,8 +118,8 @@ func away(s Snapshot, d *Decision) (Transition, bool) {
 	switch {
 	case to.Site == active.Site:
 		t.Reason = "" // it lost the role and nothing else
-	case to.Master() && active.Following == to.Site && d.Memory.of(to.Site).HeldRun == s.Status.ActiveRun:
-		t.Method, t.Reason = v1alpha1.CacheByTakeOver, "" // another client moved it, and it followed until then
+	case to.Master() && d.Memory.of(to.Site).HeldRun == s.Status.ActiveRun:
+		t.Method, t.Reason = v1alpha1.CacheByTakeOver, "" // another client moved it there, unless it follows another one: see begin
 	}
 	return t, true
 }
