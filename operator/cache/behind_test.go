@@ -39,3 +39,28 @@ func TestHowFarBehindIsCaughtUp(t *testing.T) {
 		})
 	}
 }
+
+// A planned failover waits while the master misses an answer, and no longer for one that is lost: there are no sessions to keep.
+func TestAMasterThatDoesNotAnswerIsNotCaughtUpWith(t *testing.T) {
+	for name, tc := range map[string]struct {
+		given string
+		yes   bool
+	}{
+		"it misses an answer":       {"see east silent", false},
+		"it is silent for a moment": {"see east silent; away east 4900ms", false},
+		"it is lost":                {"see east silent; away east 5s", true},
+		"there was none yet":        {"status active= run=; nohome; see east silent", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.prepare(t, atRest)
+			w.prepare(t, "hold paused")
+			w.prepare(t, tc.given)
+			for _, y := range Decide(w.s, w.m).Synced {
+				if y.Site == "west" && y.Yes != tc.yes {
+					t.Errorf("got %+v", y)
+				}
+			}
+		})
+	}
+}

@@ -72,7 +72,7 @@ func Decide(s Snapshot, m Memory) Decision {
 	default:
 		d = steady(s, d)
 	}
-	d.Synced = synced(s)
+	d.Synced = synced(s, d.Memory)
 	return d
 }
 
@@ -277,14 +277,18 @@ func follow(s Snapshot, d Decision, master Pod) Decision {
 }
 
 // synced says of each site whether a planned failover of MySQL to it would keep the sessions.
-func synced(s Snapshot) []Synced {
+func synced(s Snapshot, m Memory) []Synced {
 	var out []Synced
 	active := s.Pod(s.Status.ActiveSite)
 	for _, p := range s.Pods {
 		why := ""
 		switch {
-		case p.Site == active.Site, !active.Reachable && s.Status.Transition == nil:
-			// There is nothing to wait for: it is the master, or there is none whose sessions could be kept.
+		case p.Site == active.Site:
+			// There is nothing to wait for: it is the master.
+		case s.Status.ActiveSite != "" && !active.Reachable && s.Status.Transition == nil && s.Now.Sub(orNow(m.of(active.Site).AwaySince, s.Now)) < awayPatience:
+			why = fmt.Sprintf("the cache of %s, which is the master, does not answer%s", active.Site, trouble(active)) // for a moment, perhaps
+		case !active.Reachable && s.Status.Transition == nil:
+			// There is no master whose sessions could be kept.
 		case s.Status.Transition != nil && s.Status.Transition.To != p.Site:
 			why = "the master of the cache moves to " + s.Status.Transition.To
 		case s.Status.Transition != nil:
