@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"filippo.io/age"
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/driver"
+	"gocloud.dev/gcerrors"
 )
 
 // fails is a storage that answers every request of a method for keys with that end with an error, once it is on. With stores the request is
@@ -113,6 +116,35 @@ func TestWhichPartsBegin(t *testing.T) {
 type unwrapped struct{}
 
 func (unwrapped) Wrap([]byte) ([]*age.Stanza, error) { return nil, errors.New("no key") }
+
+// breaks is a storage that takes no byte of an object, and counts those that were given up.
+type breaks struct {
+	driver.Bucket
+	ended atomic.Int64
+}
+
+func (b *breaks) NewTypedWriter(context.Context, string, string, *driver.WriterOptions) (driver.Writer, error) {
+	return b, nil
+}
+func (b *breaks) Write([]byte) (int, error)          { return 0, errors.New("no byte") }
+func (b *breaks) Close() error                       { b.ended.Add(1); return nil }
+func (b *breaks) ErrorCode(error) gcerrors.ErrorCode { return gcerrors.Unknown }
+func (b *breaks) ErrorAs(error, any) bool            { return false }
+
+// An upload that was begun for a part that did not begin is given up.
+func TestAPartThatDoesNotBeginEndsItsUpload(t *testing.T) {
+	recipient, _ := keys(t)
+	b, _ := place(t)
+	w := create(t, b, "monday", recipient)
+	broken, working := &breaks{}, b.objects
+	b.objects = blob.NewBucket(broken)
+	p, err := w.Part(t.Context(), "data")
+	if wantKind(t, err, Other); p != nil || broken.ended.Load() != 1 {
+		t.Errorf("%d uploads were given up, not 1", broken.ended.Load())
+	}
+	must(t, b.objects.Close())
+	b.objects = working
+}
 
 // Times are those of UTC, wherever the program runs: manifests are compared and sorted by people as text.
 func TestTimesOfAManifestAreUTC(t *testing.T) {
