@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -360,5 +361,20 @@ func TestTheDoorSaysWhatToDo(t *testing.T) {
 		if got := addrOf(remote); got.String() != want {
 			t.Errorf("%s is %s", remote, got)
 		}
+	}
+}
+
+// Of the loopback addresses only those of the pod's own containers and of a port-forward count as its own, however they are written.
+func TestWhoIsOfTheSamePod(t *testing.T) {
+	for from, want := range map[string]bool{
+		"127.0.0.1": true, "::1": true, "::ffff:127.0.0.1": true,
+		"127.0.0.6": false, "::ffff:127.0.0.6": false, "10.0.0.1": false, "::": false, "::2": false, "0.0.0.0": false,
+	} {
+		if got := OwnPod(netip.MustParseAddr(from)); got != want {
+			t.Errorf("%s: %t", from, got)
+		}
+	}
+	if OwnPod(netip.Addr{}) {
+		t.Error("who has no address is none of ours")
 	}
 }

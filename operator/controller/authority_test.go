@@ -3,7 +3,9 @@
 package controller
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -14,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -232,6 +236,36 @@ func TestAKeyThatCannotBeReadStopsNothingElse(t *testing.T) {
 	}
 	if w.reconcile(); w.loops.ensured == 0 || w.loops.forgotten > 0 {
 		t.Error("the sites are not watched")
+	}
+}
+
+// I4: while the key cannot be read, nothing is done with another one: no site gets an anchor that leads nowhere, and no key is made again.
+func TestAKeyThatCannotBeReachedChangesNothingI4(t *testing.T) {
+	w := runsWithKey(t)
+	key, pods, anchors := w.key(), w.deployments(), w.anchors()
+	away, keys := errors.New("away"), w.r.Keys
+	made, ok := w.c.(client.WithWatch)
+	if !ok {
+		t.Fatalf("the client is a %T", w.c)
+	}
+	broken := interceptor.NewClient(made, interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return away
+		},
+	})
+	w.r.Keys = &signing.Keys{Client: broken, Live: broken, Namespace: operatorNamespace}
+	if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: scopetest.Key}); !errors.Is(err, away) {
+		t.Errorf("reconcile: %v", err)
+	}
+	if diff := cmp.Diff(pods, w.deployments()); diff != "" {
+		t.Errorf("I4: (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(anchors, w.anchors()); diff != "" {
+		t.Errorf("I4: (-want +got):\n%s", diff)
+	}
+	w.r.Keys = keys
+	if w.reconcile(); !w.key().Private.Equal(key.Private) {
+		t.Error("I4: it was made again")
 	}
 }
 

@@ -56,6 +56,7 @@ func TestPruneNeverTakesWhatIsInUse(t *testing.T) {
 		"RolledBack":      {reason: "the site can be rolled forward to it", version: 1, name: second, want: ErrInUse},
 		"OlderThanSealed": {reason: "it is superseded", version: 3, name: second, gone: true},
 		"Seed":            {reason: "a pod that is about to be made starts from it", version: 3, seed: 2, name: second, want: ErrInUse},
+		"SeedOfAnother":   {reason: "the site is unsealed from another", version: 3, seed: 1, name: second, gone: true},
 		"Deployment": {reason: "a pod would not start", name: second, want: ErrInUse, also: []client.Object{&appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "mysql-orders-paris"},
 			Spec:       appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: template(second, false)}},
@@ -85,6 +86,25 @@ func TestPruneNeverTakesWhatIsInUse(t *testing.T) {
 				t.Errorf("%s: v2 is there: %v", tc.reason, there)
 			}
 		})
+	}
+}
+
+// I17: only what is listed as a version of the site is pruned, whatever name is given: not the Secret of another site, of another
+// program, or one whose number is too far away.
+func TestPruneTakesOnlyVersionsOfTheSiteI17(t *testing.T) {
+	unlabelled := version("paris", 1, one("01"))
+	unlabelled.Labels = nil
+	odd := version("paris", 2, one("02"))
+	odd.Name = "mysql-orders-paris-keyring-v02"
+	others := []client.Object{unlabelled, odd, version("madrid", 1, one("04")), version("paris", 2*farthest, one("05"))}
+	w := newWorld(t, append(others, version("paris", 2, one("02")), version("paris", 3, one("03")))...)
+	for _, o := range others {
+		if err := w.store.Prune(t.Context(), w.group, "paris", o.GetName()); err != nil {
+			t.Errorf("I17: %s: %v", o.GetName(), err)
+		}
+		if !slices.Contains(w.names(), o.GetName()) {
+			t.Errorf("I17: %s is gone", o.GetName())
+		}
 	}
 }
 

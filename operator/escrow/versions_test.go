@@ -286,3 +286,49 @@ func TestVersions(t *testing.T) {
 		t.Errorf("digest of nothing: %v", err)
 	}
 }
+
+// I17: what is no version of the keyring is not listed as one, and one that leaves is not taken for one that stays.
+func TestWhatCountsAsAVersionI17(t *testing.T) {
+	strange := version("paris", 1, one("01"))
+	strange.Name = "mysql-orders-paris-keyring-v01"
+	other := version("paris", 1, one("01"))
+	other.Name = "orders-passwords"
+	leaving := version("paris", 3, one("03"))
+	leaving.Finalizers, leaving.DeletionTimestamp = []string{"example.org/keep"}, new(metav1.Now())
+	w := newWorld(t, strange, other, leaving, version("paris", 2, one("02")))
+	got, err := w.store.Versions(t.Context(), "shop", testGroup, "paris")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Version{
+		{Number: 3, Secret: "mysql-orders-paris-keyring-v3", Digest: wire.KeyringDigest(one("03")), Deleting: true, Owner: "group-uid"},
+		{Number: 2, Secret: "mysql-orders-paris-keyring-v2", Digest: wire.KeyringDigest(one("02")), Owner: "group-uid"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("I17 (-want +got):\n%s", diff)
+	}
+}
+
+// I17: how far a number may be counts from the next lower one. A site that has had a hundred thousand versions keeps seeing its newest.
+func TestHowFarANumberMayBeI17(t *testing.T) {
+	for name, tc := range map[string]struct{ have, want []int64 }{
+		"one after the other":             {[]int64{farthest, 2 * farthest, 3 * farthest}, []int64{3 * farthest, 2 * farthest, farthest}},
+		"the first is too far":            {[]int64{farthest + 1, farthest + 2}, nil},
+		"a later one is too far":          {[]int64{farthest, 2*farthest + 1}, []int64{farthest}},
+		"whatever is above it counts not": {[]int64{1, farthest + 2, farthest + 3}, []int64{1}},
+	} {
+		var have []client.Object
+		for _, n := range tc.have {
+			have = append(have, version("paris", n, one("01")))
+		}
+		w := newWorld(t, have...)
+		versions, err := w.store.Versions(t.Context(), "shop", testGroup, "paris")
+		var got []int64
+		for _, v := range versions {
+			got = append(got, v.Number)
+		}
+		if diff := cmp.Diff(tc.want, got); err != nil || diff != "" {
+			t.Errorf("I17: %s: %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+}
