@@ -6,13 +6,11 @@ package suites
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 	"github.com/mysql-mfg/mfg/e2e/writer/load"
 )
 
@@ -28,28 +26,10 @@ const (
 func beCloned(t *testing.T, backup string) (b besieged, thaw func()) {
 	t.Helper()
 	ctx := t.Context()
-	g, group := whole(t)
-	afterCooldown(t)
-	b = besieged{Group: g, s3: storage(t, stage.S3Options{Name: "s3-slow", Slowable: true}), active: group.Status.ActiveSite}
-	b.source = otherCandidate(t, group)
-	profileBy(t, g, b.s3, v1alpha1.BackupPhysical)
-	makeRandom(t, g, b.active, clonedMegabytes)
-	if err := g.AwaitCaughtUp(ctx, b.active, comeBack); err != nil {
-		t.Fatal(err)
-	}
-	if err := g.OrderBackup(ctx, backup, "replica"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := g.AwaitBackup(ctx, backup, backupLimit, func(m *v1alpha1.MysqlBackup) error {
-		if m.Status.Phase != v1alpha1.BackupRunning || m.Status.Site != b.source {
-			return errors.New(stage.DescribeBackup(m))
-		}
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	b = withBig(t, v1alpha1.BackupPhysical, clonedMegabytes)
+	b.begin(t, backup)
 	count := func(ctx context.Context) (string, error) {
-		out, err := g.RootSQL(ctx, b.source, cloneSessions)
+		out, err := b.RootSQL(ctx, b.source, cloneSessions)
 		return strings.TrimSpace(out), err
 	}
 	deadline := time.Now().Add(time.Minute)
@@ -59,7 +39,7 @@ func beCloned(t *testing.T, backup string) (b besieged, thaw func()) {
 			t.Fatalf("wait for the clone of %s: %q sessions, %v", b.source, n, err)
 		}
 	}
-	receiver, err := g.BackupProcess(ctx, backup, "mysqld")
+	receiver, err := b.BackupProcess(ctx, backup, "mysqld")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +56,7 @@ func beCloned(t *testing.T, backup string) (b besieged, thaw func()) {
 	if n, err := count(ctx); err != nil || n == "0" {
 		t.Fatalf("%s is no longer being cloned, so the test shows nothing: %q sessions, %v", b.source, n, err)
 	}
-	query(t, g, b.active, "ALTER TABLE "+bigTable+" COMMENT = 'changed while it was cloned'")
+	query(t, b.Group, b.active, "ALTER TABLE "+bigTable+" COMMENT = 'changed while it was cloned'")
 	return b, thaw
 }
 

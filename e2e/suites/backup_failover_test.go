@@ -44,23 +44,39 @@ type besieged struct {
 // besiege begins a backup of the other candidate, and waits until its applier stands still behind it.
 func besiege(t *testing.T, backup string) besieged {
 	t.Helper()
-	ctx := t.Context()
+	b := withBig(t, v1alpha1.BackupLogical, bigMegabytes)
+	if err := b.s3.SetRate(t.Context(), slowRate); err != nil {
+		t.Fatal(err)
+	}
+	b.begin(t, backup)
+	b.awaitThread(t, "the dump to read "+bigTable, "user = 'mfg_backup' AND info LIKE 'SELECT%big%'")
+	query(t, b.Group, b.active, "ALTER TABLE "+bigTable+" COMMENT = 'changed while it was dumped'")
+	b.awaitThread(t, "the applier to wait behind the dump", "user = 'system user' AND state LIKE 'Waiting for%lock'")
+	return b
+}
+
+// withBig gives the shared group a profile, and a table of so many megabytes that all sites have.
+func withBig(t *testing.T, method v1alpha1.BackupMethod, megabytes int) besieged {
+	t.Helper()
 	g, group := whole(t)
 	afterCooldown(t)
 	b := besieged{Group: g, s3: storage(t, stage.S3Options{Name: "s3-slow", Slowable: true}), active: group.Status.ActiveSite}
 	b.source = otherCandidate(t, group)
-	profileOn(t, g, b.s3)
-	makeBig(t, g, b.active)
-	if err := g.AwaitCaughtUp(ctx, b.active, comeBack); err != nil {
+	profileBy(t, g, b.s3, method)
+	makeRandom(t, g, b.active, megabytes)
+	if err := g.AwaitCaughtUp(t.Context(), b.active, comeBack); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.s3.SetRate(ctx, slowRate); err != nil {
+	return b
+}
+
+// begin orders a backup, and waits until the source is being copied.
+func (b besieged) begin(t *testing.T, backup string) {
+	t.Helper()
+	if err := b.OrderBackup(t.Context(), backup, "replica"); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.OrderBackup(ctx, backup, "replica"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := g.AwaitBackup(ctx, backup, backupLimit, func(m *v1alpha1.MysqlBackup) error {
+	if _, err := b.AwaitBackup(t.Context(), backup, backupLimit, func(m *v1alpha1.MysqlBackup) error {
 		if m.Status.Phase != v1alpha1.BackupRunning || m.Status.Site != b.source {
 			return errors.New(stage.DescribeBackup(m))
 		}
@@ -68,10 +84,6 @@ func besiege(t *testing.T, backup string) besieged {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	b.awaitThread(t, "the dump to read "+bigTable, "user = 'mfg_backup' AND info LIKE 'SELECT%big%'")
-	query(t, g, b.active, "ALTER TABLE "+bigTable+" COMMENT = 'changed while it was dumped'")
-	b.awaitThread(t, "the applier to wait behind the dump", "user = 'system user' AND state LIKE 'Waiting for%lock'")
-	return b
 }
 
 func (b besieged) awaitThread(t *testing.T, what, where string) {
@@ -88,12 +100,7 @@ func (b besieged) awaitThread(t *testing.T, what, where string) {
 	}
 }
 
-// profileOn gives the shared group a profile that takes candidates, and takes it away at the end with all that came of it.
-func profileOn(t *testing.T, g *stage.Group, s *stage.S3) {
-	t.Helper()
-	profileBy(t, g, s, v1alpha1.BackupLogical)
-}
-
+// profileBy gives the shared group a profile that takes candidates, and takes it away at the end with all that came of it.
 func profileBy(t *testing.T, g *stage.Group, s *stage.S3, method v1alpha1.BackupMethod) {
 	t.Helper()
 	before := mysqlPods(t, g)
@@ -151,12 +158,6 @@ func profileOff(ctx context.Context, t *testing.T, g *stage.Group) {
 			t.Errorf("drop %s: %v", bigTable, err)
 		}
 	}
-}
-
-// makeBig makes the table whose dump takes long.
-func makeBig(t *testing.T, g *stage.Group, active string) {
-	t.Helper()
-	makeRandom(t, g, active, bigMegabytes)
 }
 
 // makeRandom makes a table of so many megabytes, in transactions of a few.

@@ -158,7 +158,7 @@ func (d Decision) begin(s Snapshot, t Transition) Decision {
 	return moving(s, d)
 }
 
-// isAnotherMaster is true for a target that is a master already without having taken over from the old one: an engine that starts anew may
+// isAnotherMaster is true for a target that is a master already without having taken over from the old one: an engine that restarts may
 // begin as one, and has nothing of what the old one holds.
 func isAnotherMaster(s Snapshot, t Transition) bool {
 	from, to := s.Pod(t.From), s.Pod(t.To)

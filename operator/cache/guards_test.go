@@ -37,13 +37,13 @@ func between(change func(s *Snapshot, t *Transition, from, to *Pod)) (Snapshot, 
 	return s, t, from, to
 }
 
-// A target that became a master by itself has nothing of what the old one holds: it takes over by promotion, which says so.
+// A target that no other cache made a master has nothing of what the old one holds: it takes over by promotion, which says so.
 func TestWhoIsAnotherMaster(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(s *Snapshot, t *Transition, from, to *Pod)
 		want   bool
 	}{
-		"a master by itself":                {func(*Snapshot, *Transition, *Pod, *Pod) {}, true},
+		"a master of its own":               {func(*Snapshot, *Transition, *Pod, *Pod) {}, true},
 		"it is silent":                      {func(_ *Snapshot, _ *Transition, _, to *Pod) { to.Reachable = false }, false},
 		"it is a replica":                   {func(_ *Snapshot, _ *Transition, _, to *Pod) { to.Role = v1alpha1.CacheReplica }, false},
 		"it is the active one":              {func(s *Snapshot, _ *Transition, _, _ *Pod) { s.Status.ActiveSite, s.Status.ActiveRun = "west", "w1" }, false},

@@ -81,7 +81,7 @@ func redirected(s Snapshot, t Transition) (Transition, bool) {
 }
 
 // isStranger is true for a target that was silent when the move began, has not been seen to follow since, and is a master by now. Nobody
-// has handed over to it: an engine that starts anew may begin as a master without a key.
+// has handed over to it: an engine that restarts may begin as a master without a key.
 func isStranger(s Snapshot, from, to Pod) bool {
 	t := s.Status.Transition
 	return t.Method == v1alpha1.CacheByTakeOver && t.ToRun == "" && from.Site != to.Site && to.Master()

@@ -10,7 +10,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
 
-// What only one guard stands for, by itself.
+// Each row is stopped by one guard alone.
 func TestGuards(t *testing.T) {
 	stands := func(step v1alpha1.CampaignStep, site string) func(*Group) {
 		return func(g *Group) { g.Status.Step, g.Status.Site, g.Status.StepID = step, site, "old" }
