@@ -14,6 +14,8 @@ const (
 	ReasonCacheNotHome Reason = "CacheNotHome"
 	// ReasonCacheNoReplica: the cache has a master and no replica that has caught up; a failover would lose the sessions.
 	ReasonCacheNoReplica Reason = "CacheNoReplica"
+	// ReasonCacheActionFails: every attempt of the operator to act on the cache fails; the message has the error.
+	ReasonCacheActionFails Reason = "CacheActionFails"
 	// ReasonCachePromoted: another cache became the master, with every key.
 	ReasonCachePromoted Reason = "CachePromoted"
 	// ReasonCacheSessionsLost: the cache's master changed, and keys were lost.

@@ -17,12 +17,10 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -51,6 +49,16 @@ const program = "mfg-operator"
 // replaced password stays valid for longer than that.
 const SecretAge = 15 * time.Second
 
+const (
+	// rereadPatience is how long a caller waits for a Secret to be read again whose content is known. An API server that hangs must not
+	// take the time of a look at a server, or of a step of a failover.
+	rereadPatience = 300 * time.Millisecond
+	// rereadPause is how long nobody waits for such a read again.
+	rereadPause = time.Second
+	// readTimeout bounds one read. It goes on when its caller has gone on with what is known.
+	readTimeout = 3 * time.Second
+)
+
 // refreshTimeout bounds a look for other passwords after a server has refused the known ones.
 const refreshTimeout = time.Second
 
@@ -70,6 +78,8 @@ type Access struct {
 
 	mu   sync.Mutex
 	read map[place]known
+	// reading has one read of a Secret at a time, whoever waits for it.
+	reading singleflight.Group
 }
 
 // place is a Secret of a living group. It has the UID, since what was read for an earlier group of the same name says nothing of this one.
@@ -291,45 +301,4 @@ func (a *Access) clientTLS(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 		return nil, fmt.Errorf("read certificate of the group: %w", err)
 	}
 	return ClientTLS(secret, hostOf(group, site))
-}
-
-// secret returns a Secret of a group as read at most SecretAge ago; if it cannot be read now, as last read.
-func (a *Access) secret(ctx context.Context, from client.Reader, group *v1alpha1.MysqlFailoverGroup, name types.NamespacedName) (*corev1.Secret, error) {
-	now, at := time.Now(), place{client.ObjectKeyFromObject(group), group.UID, name}
-	a.mu.Lock()
-	have, ok := a.read[at]
-	a.mu.Unlock()
-	out := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}, Data: have.trusted(now)}
-	if ok && now.Before(have.until) {
-		return out, nil
-	}
-	secret := &corev1.Secret{}
-	err := from.Get(ctx, name, secret)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch {
-	case apierrors.IsNotFound(err) && ok:
-		// Deleting a Secret changes nothing on the servers, but without its content no failover would be possible any more.
-		if have.missing != wholeSecret {
-			log.FromContext(ctx).Error(err, "a Secret of the group is gone: what was read of it before is used until the operator restarts; restore it",
-				"namespace", at.group.Namespace, "group", at.group.Name, "secret", name.Name)
-		}
-		have.missing, have.until = wholeSecret, now.Add(SecretAge)
-		a.read[at] = have
-		return out, nil
-	case err != nil && ok:
-		// The last known content is better than no connection: if it is wrong now, the server refuses it.
-		return out, nil
-	case err != nil:
-		return nil, err
-	}
-	next := have.after(secret.Data, now)
-	if next.missing != "" && next.missing != have.missing {
-		// Nor does emptying a Secret change anything on the servers.
-		log.FromContext(ctx).Error(ErrSecretIncomplete, "a Secret of the group lacks keys: what was read of them before is used until the operator restarts; restore it",
-			"namespace", at.group.Namespace, "group", at.group.Name, "secret", name.Name, "keys", next.missing)
-	}
-	a.read[at] = next
-	out.Data = a.read[at].trusted(now)
-	return out, nil
 }

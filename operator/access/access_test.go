@@ -267,7 +267,7 @@ func TestASecretThatIsGoneIsRememberedWhileItsGroupLives(t *testing.T) {
 	secrets := &switching{Reader: reader(accounts(), newAuthority(t).secret(t))}
 	a := access.New(secrets, secrets)
 	var said []string
-	ctx := log.IntoContext(t.Context(), funcr.New(func(_, args string) { said = append(said, args) }, funcr.Options{}))
+	ctx := log.IntoContext(context.Background(), funcr.New(func(_, args string) { said = append(said, args) }, funcr.Options{}))
 	living, other := group(true), group(true)
 	living.UID, other.UID = "living", "made again under the same name"
 	asks := func(g *v1alpha1.MysqlFailoverGroup) error {
@@ -336,7 +336,7 @@ func TestAnEmptiedSecretIsRememberedLikeOneThatIsGone(t *testing.T) {
 			secrets := &switching{Reader: reader(accounts(), tls)}
 			a := access.New(secrets, secrets)
 			var said []string
-			ctx := log.IntoContext(t.Context(), funcr.New(func(_, args string) { said = append(said, args) }, funcr.Options{}))
+			ctx := log.IntoContext(context.Background(), funcr.New(func(_, args string) { said = append(said, args) }, funcr.Options{}))
 			ask := func() {
 				t.Helper()
 				target, err := a.Site(ctx, group(true), "paris", "10.1.2.3")

@@ -41,7 +41,8 @@ type Site struct {
 	Busy string
 	// Leaving says why the site is about to go: its pod is being deleted, its node drained, an update waits. Empty normally.
 	Leaving string
-	// CacheBehind says why the cache of the site has not caught up. Empty if it has, if there is none, or if that is not known.
+	// CacheBehind says why the cache of the site has not caught up. Empty if it has, or if there is none. What is not
+	// known counts as caught up, unless cache.planned.onTimeout is Refuse.
 	CacheBehind string
 	Sidecar     Sidecar
 	MySQL       MySQL

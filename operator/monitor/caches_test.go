@@ -14,6 +14,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/cache"
 	"github.com/mysql-mfg/mfg/operator/failover"
+	"github.com/mysql-mfg/mfg/operator/monitor/cachedesk"
 )
 
 // lagging looks after caches that have not caught up.
@@ -47,6 +48,28 @@ func TestTheCachesHearOnlyWhatIsDurable(t *testing.T) {
 			t.Errorf("told %+v", port.told)
 		}
 	})
+}
+
+// silent does not know.
+type silent struct{ lagging }
+
+func (*silent) Readiness(string, string, string) cache.Readiness { return cache.Readiness{} }
+
+// Who would rather not move than lose sessions does not move while nobody knows whether they would be lost; everybody else moves.
+func TestWhatIsNotKnownOfACache(t *testing.T) {
+	for what, want := range map[v1alpha1.CacheOnTimeout]string{v1alpha1.CacheProceed: "", v1alpha1.CacheRefuse: "whether the cache of west has caught up is not known"} {
+		for name, port := range map[string]cachedesk.Port{"does not know": &silent{}, "no port": nil} {
+			l := testLoop(t, &pushes{}, reader{})
+			l.caches.Port = port
+			group := &v1alpha1.MysqlFailoverGroup{}
+			group.Spec.Cache = &v1alpha1.CacheSpec{Enabled: true, Planned: v1alpha1.CachePlanned{OnTimeout: what}}
+			s := failover.Snapshot{Policy: failover.Policy{PlannedTo: "west"}, Sites: []failover.Site{{Name: "east"}, {Name: "west"}}}
+			l.noteCache(group, &s)
+			if s.Sites[0].CacheBehind != "" || s.Sites[1].CacheBehind != want {
+				t.Errorf("%s, %s: %+v", what, name, s.Sites)
+			}
+		}
+	}
 }
 
 // Only a planned failover that a person asks for, and that has not begun, is asked about.

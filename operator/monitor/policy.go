@@ -44,16 +44,22 @@ func orElse(d, fallback time.Duration) time.Duration {
 	return d
 }
 
-// noteCache asks about the cache of the target of a planned failover, until the move has begun.
+// noteCache asks about the cache of the target of a planned failover, until the move has begun. What is not known holds up only those who
+// have said that they would rather not move than lose sessions.
 func (l *loop) noteCache(group *v1alpha1.MysqlFailoverGroup, s *failover.Snapshot) {
 	to := s.Policy.PlannedTo
 	if group.Spec.Cache == nil || !group.Spec.Cache.Enabled || s.Status.Transition != nil {
 		return
 	}
 	for i := range s.Sites {
-		if s.Sites[i].Name == to {
-			s.Sites[i].CacheBehind = l.caches.Behind(to)
+		if s.Sites[i].Name != to {
+			continue
 		}
+		why, known := l.caches.Behind(to)
+		if !known && group.Spec.Cache.Planned.OnTimeout == v1alpha1.CacheRefuse {
+			why = "whether the cache of " + to + " has caught up is not known"
+		}
+		s.Sites[i].CacheBehind = why
 	}
 }
 

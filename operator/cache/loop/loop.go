@@ -48,6 +48,7 @@ type loop struct {
 	links   map[string]*link
 	said    said
 	wrote   route
+	failing failing
 }
 
 // seen is what a look found, for MySQL's failover.
@@ -129,9 +130,10 @@ func (l *loop) pass(ctx context.Context) (next time.Duration, over bool) {
 	l.memory = k.decision.Memory
 	l.seen.Store(&seen{k.began, k.decision.Synced})
 	failed := l.carryOut(ctx, k)
+	k.decision = l.withFailure(k.decision, failed, time.Now())
 	l.report(ctx, k, failed)
 	if failed != nil {
-		return failedPause, false
+		return l.failing.pause(), false
 	}
 	if k.decision.Next > 0 {
 		return min(interval, k.decision.Next), false

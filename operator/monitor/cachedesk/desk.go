@@ -75,10 +75,10 @@ func (c *Desk) deliver() {
 	}
 }
 
-// Behind says why the cache of a site has not caught up; empty if it has, or if the Port does not answer at once.
-func (c *Desk) Behind(site string) string {
+// Behind says why the cache of a site has not caught up; empty if it has. Known is false if the Port does not answer at once, or does not know.
+func (c *Desk) Behind(site string) (why string, known bool) {
 	if c.Port == nil || !c.asking.CompareAndSwap(false, true) {
-		return ""
+		return "", false
 	}
 	answers := make(chan cache.Readiness, 1)
 	go func() {
@@ -90,9 +90,10 @@ func (c *Desk) Behind(site string) string {
 	select {
 	case r := <-answers:
 		if r.Known && !r.Synced {
-			return r.Why
+			return r.Why, true
 		}
+		return "", r.Known
 	case <-timer.C:
 	}
-	return ""
+	return "", false
 }

@@ -52,15 +52,16 @@ func TestNobodyWaitsForTheCaches(t *testing.T) {
 	for name, tc := range map[string]struct {
 		port    *stubborn
 		want    string
+		known   bool
 		patient bool
 	}{
 		"nobody":            {},
-		"it answers":        {port: &stubborn{answer: behind}, want: "it lags"},
-		"it has caught up":  {port: &stubborn{answer: cache.Readiness{Known: true, Synced: true, Why: "it lags"}}},
+		"it answers":        {port: &stubborn{answer: behind}, want: "it lags", known: true},
+		"it has caught up":  {port: &stubborn{answer: cache.Readiness{Known: true, Synced: true, Why: "it lags"}}, known: true},
 		"it does not know":  {port: &stubborn{answer: cache.Readiness{Why: "it lags"}}},
 		"it is slow":        {port: &stubborn{answer: behind, takes: time.Second}},
 		"it hangs for ever": {port: &stubborn{answer: behind, hangs: make(chan struct{})}},
-		"it needs 10 ms":    {port: &stubborn{answer: behind, takes: 10 * time.Millisecond}, want: "it lags"},
+		"it needs 10 ms":    {port: &stubborn{answer: behind, takes: 10 * time.Millisecond}, want: "it lags", known: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -72,8 +73,8 @@ func TestNobodyWaitsForTheCaches(t *testing.T) {
 					desk.Port = tc.port
 				}
 				began := time.Now()
-				if got := desk.Behind("west"); got != tc.want {
-					t.Errorf("behind: %q, want %q", got, tc.want)
+				if got, known := desk.Behind("west"); got != tc.want || known != tc.known {
+					t.Errorf("behind: %q, known %t, want %q, %t", got, known, tc.want, tc.known)
 				}
 				for epoch := range 100 {
 					desk.Tell(failover.Durable{ActiveSite: "west", Epoch: int64(epoch + 1)})

@@ -50,7 +50,7 @@ func TestAQuestionIsAskedAgainI22(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		desk := &Desk{Port: &counting{}}
 		for range 3 {
-			if got := desk.Behind("west"); got != "it lags" {
+			if got, _ := desk.Behind("west"); got != "it lags" {
 				t.Errorf("I22: behind: %q", got)
 			}
 			synctest.Wait()
