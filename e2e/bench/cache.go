@@ -210,7 +210,7 @@ func (k *cacheBench) moves(ctx context.Context, a cacheArm, run int, p *cachePla
 	c := named[0]
 	c.batch = cacheMovesOfRun
 	if !a.cache {
-		return k.sessionOn(ctx, g, c, cacheMovesOfRun)
+		return k.movesWithout(ctx, g, c, run)
 	}
 	c.recover = func(ctx context.Context, g *stage.Group, before *v1alpha1.MysqlFailoverGroup) error {
 		if err := awaitMove(ctx, g, before); err != nil {
@@ -235,6 +235,28 @@ func (k *cacheBench) moves(ctx context.Context, a cacheArm, run int, p *cachePla
 	p.take(run, j, pauses)
 	if moved == nil && len(pauses) != len(samples) {
 		moved = fmt.Errorf("MySQL moved %d times, and the sessions %d times", len(samples), len(pauses))
+	}
+	return samples, moved
+}
+
+// movesWithout moves the group without a cache. The same sessions are written meanwhile, in the cache of the other group, which stays where it
+// is: what the clients of a cache take of two processors is no cost of one that follows MySQL.
+func (k *cacheBench) movesWithout(ctx context.Context, g *stage.Group, c benchCase, run int) ([]sample, error) {
+	other, err := k.ensure(ctx, cacheArms[1])
+	if err != nil {
+		return nil, err
+	}
+	w, err := other.StartSessions(ctx, fmt.Sprintf("%d-%d", run, time.Now().Unix()%1_000_000), k.dir(run))
+	if err != nil {
+		return nil, err
+	}
+	samples, moved := k.sessionOn(ctx, g, c, cacheMovesOfRun)
+	j, err := w.Stop(context.WithoutCancel(ctx))
+	if err != nil {
+		return samples, errors.Join(moved, err, w.Remove(context.WithoutCancel(ctx)))
+	}
+	if changes := cachePauses(j); len(changes) > 0 {
+		return samples, errors.Join(moved, fmt.Errorf("the cache of the other group moved %d times meanwhile", len(changes)))
 	}
 	return samples, moved
 }

@@ -238,7 +238,7 @@ func (f *field) awaitGroups(ctx context.Context) error {
 		if time.Since(said) > 10*time.Second {
 			said = time.Now()
 			pods, trouble := f.kubelet.progress()
-			f.say("  %d of %d groups are whole, %d of %d pods run (last trouble: %v)", whole, f.size.groups, pods, len(f.world.all), trouble)
+			f.say("  %d of %d groups are whole, %d of %d pods run (last trouble: %v)", whole, f.size.groups, pods, len(f.world.all)*(1+count(f.options.cache)), trouble)
 		}
 		if whole < f.size.groups {
 			return fmt.Errorf("%d of %d groups are whole", whole, f.size.groups)

@@ -25,10 +25,10 @@ import (
 	"github.com/mysql-mfg/mfg/operator/securing"
 )
 
-// ownConditions are the conditions that the controller writes; the others are the monitor's.
+// ownConditions are the conditions that the controller writes; the others are the monitor's and the cache's loop's.
 var ownConditions = []string{
 	v1alpha1.ConditionProgressing, v1alpha1.ConditionTLSReady, v1alpha1.ConditionTLSRequired, v1alpha1.ConditionUnbuiltFeatures, v1alpha1.ConditionSpecRefused,
-	v1alpha1.ConditionEncryptionReady, v1alpha1.ConditionRestoreReady, v1alpha1.ConditionCacheReady,
+	v1alpha1.ConditionEncryptionReady, v1alpha1.ConditionRestoreReady,
 	v1alpha1.ConditionDNSReady, v1alpha1.ConditionTaintsReady, v1alpha1.ConditionUpgradePending,
 	v1alpha1.ConditionApplicationReady,
 }

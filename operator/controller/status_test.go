@@ -3,13 +3,18 @@
 package controller
 
 import (
+	"errors"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	applymetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	applyv1alpha1 "github.com/mysql-mfg/mfg/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
@@ -59,5 +64,43 @@ func TestNodeIsThatOfThePodThatRan(t *testing.T) {
 				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
 			}
 		})
+	}
+}
+
+// The condition of the cache is its loop's: the controller neither counts it as its own, which had it write status at every look, nor keeps
+// it while something fails, which left it there after the cache was turned off.
+func TestTheConditionOfTheCacheIsNotTheControllers(t *testing.T) {
+	w := runningWorld(t)
+	w.facts.Open("a")
+	w.reconcile()
+	w.settle("a", "b", "c")
+	cache := func(status *applyv1alpha1.MysqlFailoverGroupStatusApplyConfiguration) {
+		t.Helper()
+		config := applyv1alpha1.MysqlFailoverGroup(scopetest.Key.Name, scopetest.Key.Namespace).WithStatus(status)
+		w.must(w.c.Status().Apply(w.ctx, config, client.FieldOwner(v1alpha1.ManagerCacheStatus), client.ForceOwnership))
+	}
+	cache(applyv1alpha1.MysqlFailoverGroupStatus().WithConditions(applymetav1.Condition().WithType(v1alpha1.ConditionCacheReady).
+		WithStatus(metav1.ConditionTrue).WithReason(string(v1alpha1.ReasonAsExpected)).WithMessage("well").WithLastTransitionTime(metav1.Now())))
+	w.reconcileOften()
+	w.writes = 0
+	w.reconcile()
+	atRest := w.writes
+	cache(applyv1alpha1.MysqlFailoverGroupStatus())
+	w.reconcileOften()
+	w.writes = 0
+	w.reconcile()
+	if atRest != w.writes {
+		t.Errorf("at rest a look writes %d times beside a cache, and %d times without", atRest, w.writes)
+	}
+	cache(applyv1alpha1.MysqlFailoverGroupStatus().WithConditions(applymetav1.Condition().WithType(v1alpha1.ConditionCacheReady).
+		WithStatus(metav1.ConditionTrue).WithReason(string(v1alpha1.ReasonAsExpected)).WithMessage("well").WithLastTransitionTime(metav1.Now())))
+	w.must(w.c.DeleteAllOf(w.ctx, &corev1.Service{}, client.InNamespace(scopetest.Key.Namespace)))
+	w.reject = func(string) error { return errors.New("denied") }
+	if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: scopetest.Key}); err == nil {
+		t.Fatal("nothing failed")
+	}
+	cache(applyv1alpha1.MysqlFailoverGroupStatus())
+	if c := w.condition(v1alpha1.ConditionCacheReady); c.Type != "" {
+		t.Errorf("the cache is off, and the controller keeps %+v", c)
 	}
 }
