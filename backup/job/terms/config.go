@@ -113,6 +113,8 @@ type Server struct {
 	BufferPoolBytes int64 `json:"bufferPoolBytes,omitempty"`
 	// PluginDir is where mysqld's plugins are; empty means its own default.
 	PluginDir string `json:"pluginDir,omitempty"`
+	// StateDir is where the volume of a site has its lock, which load holds to its end; empty takes no lock.
+	StateDir string `json:"stateDir,omitempty"`
 }
 
 const (
