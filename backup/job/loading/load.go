@@ -134,6 +134,7 @@ func (l *Loader) restore(ctx context.Context) (_ *loading, err error) {
 	c = l.Config
 	// It is read until the end of the program, which is that of the load.
 	one := &loading{Loader: l, server: &mysqld.Server{Config: c.Server, Log: l.Log}, journey: way, began: time.Now()}
+	l.Report.Watches(one.server.Work)
 	if err := one.check(ctx, b); err != nil {
 		return nil, err
 	}
