@@ -107,6 +107,7 @@ type Reporter struct {
 
 	mu    sync.Mutex
 	file  *os.File
+	ended bool
 	moved time.Time
 	// worked is what the server had done when it was last seen to go on.
 	worked Work
@@ -218,7 +219,11 @@ func (r *Reporter) tick() {
 	}
 }
 
+// write writes a line. The outcome is the last: what was given up may still want to say something.
 func (r *Reporter) write(p Progress) {
+	if r.ended {
+		return
+	}
 	r.last = time.Now()
 	p.Time, p.Phase, p.Bytes, p.Total = r.last.UTC(), r.phase, r.bytes, r.total
 	if r.stored != nil {
@@ -250,6 +255,7 @@ func (r *Reporter) End(res Result, file string) {
 		r.phase = Done
 	}
 	r.write(Progress{Result: &res})
+	r.ended = true
 	if r.file != nil {
 		_ = r.file.Close()
 	}

@@ -3,7 +3,9 @@
 package terms
 
 import (
+	"bytes"
 	"io"
+	"strings"
 	"testing"
 	"time"
 )
@@ -72,5 +74,18 @@ func TestASumThatChangesGoesOn(t *testing.T) {
 		if got := r.Stalled(time.Minute); got != stalled {
 			t.Errorf("stalled: %t, want %t", got, stalled)
 		}
+	}
+}
+
+// The outcome is the last that is said: what was left behind may wake up later.
+func TestNothingIsSaidBehindTheOutcome(t *testing.T) {
+	out := &bytes.Buffer{}
+	r := NewReporter(out, "")
+	r.End(Result{Reason: Stalled}, "")
+	before := out.String()
+	r.Begin(Checking, 1)
+	r.Add(1)
+	if out.String() != before || !strings.Contains(before, `"result"`) {
+		t.Errorf("said: %s", out)
 	}
 }
