@@ -18,6 +18,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/internal/mysql/datadir"
+	"github.com/mysql-mfg/mfg/internal/volumelock"
 	"github.com/mysql-mfg/mfg/sidecar/agent"
 )
 
@@ -44,7 +45,7 @@ var (
 // bootstrap makes the data directory once. It holds the lock of the volume meanwhile, so no sidecar and no bootstrap of
 // an older pod works on it.
 func bootstrap(ctx context.Context, s settings, log *slog.Logger) error {
-	unlock, err := agent.Lock(ctx, s.stateDir, log)
+	unlock, err := volumelock.Take(ctx, s.stateDir, log)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/volumelock"
 	"github.com/mysql-mfg/mfg/sidecar/agent"
 )
 
@@ -275,7 +276,7 @@ func TestBootstrapGoesOnAfterACrash(t *testing.T) {
 
 func TestBootstrapWaitsForTheSidecarOfAnOlderPod(t *testing.T) {
 	s := volume(t, initialises)
-	unlock, err := agent.Lock(t.Context(), s.stateDir, slog.New(slog.DiscardHandler))
+	unlock, err := volumelock.Take(t.Context(), s.stateDir, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

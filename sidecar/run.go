@@ -18,6 +18,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/client"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/internal/volumelock"
 	"github.com/mysql-mfg/mfg/sidecar/agent"
 	"github.com/mysql-mfg/mfg/sidecar/escrow"
 	"github.com/mysql-mfg/mfg/sidecar/fence"
@@ -34,7 +35,7 @@ func run(ctx context.Context, s settings, log *slog.Logger) error {
 		// Without a shared process namespace, this sidecar would say that no mysqld runs although one does.
 		return errors.New("the process namespace of the pod is not shared: set shareProcessNamespace: true")
 	}
-	unlock, err := agent.Lock(ctx, s.stateDir, log)
+	unlock, err := volumelock.Take(ctx, s.stateDir, log)
 	if err != nil {
 		return err
 	}

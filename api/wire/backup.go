@@ -106,6 +106,7 @@ type BackupServer struct {
 	KeyringFile     string `json:"keyringFile,omitempty"`
 	BufferPoolBytes int64  `json:"bufferPoolBytes,omitempty"`
 	PluginDir       string `json:"pluginDir,omitempty"`
+	StateDir        string `json:"stateDir,omitempty"`
 }
 
 // Text is the configuration as the program reads it.

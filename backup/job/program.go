@@ -27,7 +27,13 @@ type Program struct {
 	Version string
 
 	report *terms.Reporter
+	// patience is endTimeout, unless a test has less.
+	patience time.Duration
 }
+
+// endTimeout is how long a run may take to end that is to end: 10 s for its sessions on the site, 30 s to remove what was stored, and a little
+// for its programs. The grace period of its pod is longer.
+const endTimeout = 45 * time.Second
 
 // Commands are what Run knows.
 var Commands = []string{"make", "load", "verify", "list", "fetch", "delete", "sweep"}
@@ -42,8 +48,7 @@ func (p *Program) Run(ctx context.Context, command string) int {
 	p.report = terms.NewReporter(out, p.Config.ProgressFile)
 	ctx, stop := p.bounded(ctx)
 	defer stop()
-	res, err := p.dispatch(ctx, command)
-	err = cause(ctx, err)
+	res, err := p.whole(ctx, command)
 	if p.Config.Backup != "" {
 		res.Backup = p.Config.Backup
 	}
@@ -57,6 +62,35 @@ func (p *Program) Run(ctx context.Context, command string) int {
 	}
 	p.report.End(res, p.Config.ResultFile)
 	return res.Reason.ExitCode()
+}
+
+// whole does it, to its end or to that of our patience. Nothing ends a call that waits for a volume or a storage that does not answer, nor a
+// mysqld that the kernel keeps waiting for its disk. So such a call is left behind, and the end of the process ends it, with every mysqld.
+func (p *Program) whole(ctx context.Context, command string) (terms.Result, error) {
+	type outcome struct {
+		res terms.Result
+		err error
+	}
+	ended := make(chan outcome, 1)
+	go func() {
+		res, err := p.dispatch(ctx, command)
+		ended <- outcome{res, err}
+	}()
+	select {
+	case o := <-ended:
+		return o.res, cause(ctx, o.err)
+	case <-ctx.Done():
+	}
+	patience := p.patience
+	if patience == 0 {
+		patience = endTimeout
+	}
+	select {
+	case o := <-ended:
+		return o.res, cause(ctx, o.err)
+	case <-time.After(patience):
+		return terms.Result{}, fmt.Errorf("%w; %s later it had not ended: a volume or the storage does not answer", context.Cause(ctx), patience)
+	}
 }
 
 func (p *Program) dispatch(ctx context.Context, command string) (terms.Result, error) {
@@ -78,9 +112,13 @@ func (p *Program) dispatch(ctx context.Context, command string) (terms.Result, e
 }
 
 // load loads a backup, to stay or to be looked at.
-func (p *Program) load(ctx context.Context, command string) (terms.Result, error) {
+func (p *Program) load(ctx context.Context, command string) (res terms.Result, err error) {
 	l := &loading.Loader{Config: p.Config, Log: p.Log, Report: p.report}
-	defer func() { p.Config.Backup = l.Config.Backup }() // the result names the backup however the load ended
+	defer func() { // the result names the backup however the load ended
+		if l.Config.Backup != "" {
+			res.Backup = l.Config.Backup
+		}
+	}()
 	if command == "verify" {
 		return l.Verify(ctx)
 	}

@@ -51,3 +51,15 @@ func TestStalled(t *testing.T) {
 	}
 	j.must("load") // and begun again from nothing
 }
+
+// A server that is at work for longer than that on one statement is not given up: all of the dump is in its hands, and no byte goes on.
+func TestAStatementThatWorksIsNotStalled(t *testing.T) {
+	s := origin(t, mysqltest.Options{})
+	s.Exec(t, "CREATE DATABASE d", "CREATE TABLE d.t (c VARCHAR(10) PRIMARY KEY, g VARCHAR(128) AS (SHA2(REPEAT(c, 400000), 512)) STORED)",
+		"INSERT INTO d.t (c) WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 1000) SELECT LPAD(i, 10, 'x') FROM n")
+	j := newJob(t, false).from(s)
+	j.must("make")
+	j.site(false)
+	j.config.IdleTimeoutSeconds = 3
+	j.must("load")
+}

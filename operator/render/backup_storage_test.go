@@ -117,7 +117,7 @@ func TestTheRestoredPodI25(t *testing.T) {
 			t.Errorf("%s: the sidecar is told of it: %q", name, got)
 		}
 		for _, part := range []string{
-			`"dir":"/var/lib/mysql/data.restored"`, `"namespace":"old"`, `"groupUID":"11111111-2222-3333-4444-555555555555"`,
+			`"dir":"/var/lib/mysql/data.restored"`, `"stateDir":"/var/lib/mysql/mfg"`, `"namespace":"old"`, `"groupUID":"11111111-2222-3333-4444-555555555555"`,
 			`"accountsDir":"/etc/mfg-accounts"`, `"defaultsFile":"/etc/mfg/my.cnf"`, `"resultFile":"/dev/termination-log"`,
 			`"identityFile":"/etc/mfg-backup/identity/identity"`, `"storageDigest":"` + in.Restore.From.Storage.Digest("old", "orders") + `"`,
 		} {

@@ -83,7 +83,7 @@ func loadConfig(in Input, site v1alpha1.Site, place BackupPlace) wire.BackupConf
 	c := wire.BackupConfig{
 		Bucket: place.Bucket, Backup: in.Restore.Backup, GroupUID: string(in.Group.UID), Site: site.Name, IdentityFile: place.IdentityFile,
 		Server: wire.BackupServer{
-			Dir: DataDir + restoredSuffix, RunDir: runDir, TmpDir: tmpDir, DefaultsFile: path.Join(ConfigDir, ConfigKeyMyCnf),
+			Dir: DataDir + restoredSuffix, StateDir: StateDir, RunDir: runDir, TmpDir: tmpDir, DefaultsFile: path.Join(ConfigDir, ConfigKeyMyCnf),
 		},
 		AccountsDir: AccountsDir, RequireTLS: in.Group.TLSRequired(), TimeoutSeconds: int64(loadTimeout / time.Second),
 		ResultFile: corev1.TerminationMessagePathDefault, StorageDigest: in.Restore.From.Storage.Digest(place.Bucket.Namespace, place.Bucket.Group),

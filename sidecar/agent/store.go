@@ -23,7 +23,6 @@ const (
 	copyFile = "statement.copy.jws"
 	// heardFile exists once the operator itself answered this site.
 	heardFile = "operator-heard"
-	lockFile  = "sidecar.lock"
 	// openingFile names the mysqld in which writes are being opened, or is empty.
 	openingFile = "opening"
 	// someMysqld is what an earlier release wrote into it if it did not know which mysqld; an empty line means the same.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
-	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -160,26 +159,6 @@ func TestTheDialerRemembersTheLastGoodAddress(t *testing.T) {
 	if diff := cmp.Diff(want, dialed); diff != "" {
 		t.Errorf("dialed (-want +got):\n%s", diff)
 	}
-}
-
-func TestTheLockIsExclusive(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "mfg")
-	log := slog.New(slog.DiscardHandler)
-	unlock, err := Lock(t.Context(), dir, log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if _, err := Lock(ctx, dir, log); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("locked twice: %v", err)
-	}
-	unlock()
-	again, err := Lock(t.Context(), dir, log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again()
 }
 
 func TestTheClockGoesOn(t *testing.T) {

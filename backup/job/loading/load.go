@@ -14,6 +14,7 @@ import (
 	"github.com/mysql-mfg/mfg/backup/replay"
 	"github.com/mysql-mfg/mfg/internal/bucket"
 	"github.com/mysql-mfg/mfg/internal/gtid"
+	"github.com/mysql-mfg/mfg/internal/volumelock"
 )
 
 // Loader loads one backup.
@@ -58,6 +59,11 @@ func (l *loading) target() (gtid.Set, error) {
 //
 // In a pod of a site it is asked again whenever the pod starts: what is loaded is not loaded again.
 func (l *Loader) Load(ctx context.Context) (res terms.Result, err error) {
+	unlock, err := l.lock(ctx)
+	if err != nil {
+		return terms.Result{}, err
+	}
+	defer unlock()
 	if before, err := l.loaded(); err != nil || before != nil {
 		return before.told(), err
 	}
@@ -84,6 +90,17 @@ func (l *Loader) Load(ctx context.Context) (res terms.Result, err error) {
 		}
 	}
 	return res, one.server.Settle()
+}
+
+// lock takes the lock of the site's volume. A pod that was deleted by force may still load, on a node that nobody reaches; without the lock
+// each of the two would remove what the other has loaded. The lock ends with the load, before the bootstrap of this pod asks for it.
+func (l *Loader) lock(ctx context.Context) (func(), error) {
+	dir := l.Config.Server.StateDir
+	if dir == "" {
+		return func() {}, nil
+	}
+	l.Report.Begin(terms.Preparing, 0)
+	return volumelock.Take(ctx, dir, l.Log)
 }
 
 func (l *loading) result() terms.Result {
@@ -117,6 +134,7 @@ func (l *Loader) restore(ctx context.Context) (_ *loading, err error) {
 	c = l.Config
 	// It is read until the end of the program, which is that of the load.
 	one := &loading{Loader: l, server: &mysqld.Server{Config: c.Server, Log: l.Log}, journey: way, began: time.Now()}
+	l.Report.Watches(one.server.Work)
 	if err := one.check(ctx, b); err != nil {
 		return nil, err
 	}

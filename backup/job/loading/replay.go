@@ -210,7 +210,11 @@ func (l *loading) replay(ctx context.Context) error {
 	if err := l.countEvents(ctx, conn); err != nil {
 		return err
 	}
-	return terms.Fail(terms.LoadFailed, mysqld.Run(ctx, conn, "ALTER INSTANCE ENABLE INNODB REDO_LOG"))
+	if err := mysqld.Run(ctx, conn, "ALTER INSTANCE ENABLE INNODB REDO_LOG"); err != nil {
+		return terms.Fail(terms.LoadFailed, err)
+	}
+	l.Report.Begin(terms.Checking, 0) // what follows is bounded in itself
+	return nil
 }
 
 func (l *loading) explainReplay(err error) error {

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -45,7 +46,9 @@ type Server struct {
 	// Extra are further arguments, which begin to count when it starts.
 	Extra []string
 
-	cmd   *exec.Cmd
+	cmd *exec.Cmd
+	// pid is that of the process; 0 while there is none.
+	pid   atomic.Int64
 	done  chan struct{}
 	state error // of the process, once done is closed
 	said  *tailBuffer
@@ -165,12 +168,16 @@ func (s *Server) launch() error {
 	go func() {
 		defer lockThread()()
 		err := s.cmd.Start()
+		if err == nil {
+			s.pid.Store(int64(s.cmd.Process.Pid))
+		}
 		started <- err
 		if err != nil {
 			return
 		}
 		s.listen(output, up)
 		s.state = s.cmd.Wait()
+		s.pid.Store(0)
 		close(s.done)
 	}()
 	if err := <-started; err != nil {

@@ -49,7 +49,8 @@ type Config struct {
 	Query string `json:"query,omitempty"`
 	// TimeoutSeconds bounds all of it; 0 means 2 h.
 	TimeoutSeconds int64 `json:"timeoutSeconds,omitempty"`
-	// IdleTimeoutSeconds is for how long not a byte may go on while a dump is read or data is loaded; 0 means 30 min.
+	// IdleTimeoutSeconds is for how long not a byte may go on, and the mysqld that is run here may do nothing, while a dump is read or data is
+	// loaded; 0 means 30 min. A replay has four times as long.
 	IdleTimeoutSeconds int64 `json:"idleTimeoutSeconds,omitempty"`
 	// SkipCounts leaves out the row counts of a Physical backup, which read every row once.
 	SkipCounts bool `json:"skipCounts,omitempty"`
@@ -113,12 +114,14 @@ type Server struct {
 	BufferPoolBytes int64 `json:"bufferPoolBytes,omitempty"`
 	// PluginDir is where mysqld's plugins are; empty means its own default.
 	PluginDir string `json:"pluginDir,omitempty"`
+	// StateDir is where the volume of a site has its lock, which load holds to its end; empty takes no lock.
+	StateDir string `json:"stateDir,omitempty"`
 }
 
 const (
 	configMax      = 256 << 10
 	defaultTimeout = 2 * time.Hour
-	// defaultIdleTimeout is far above what one statement of a dump takes, which has a megabyte of rows at most.
+	// defaultIdleTimeout is far above what a storage that works takes for the next piece.
 	defaultIdleTimeout = 30 * time.Minute
 	secretMax          = 64 << 10
 )
@@ -153,7 +156,7 @@ func (c Config) IsOlder(m *bucket.Manifest) bool {
 	return c.NotBefore != nil && m.StartedAt.Before(c.NotBefore.Add(-clockSlack))
 }
 
-// IdleTimeout is for how long not a byte may go on.
+// IdleTimeout is for how long nothing may go on.
 func (c Config) IdleTimeout() time.Duration {
 	if c.IdleTimeoutSeconds <= 0 {
 		return defaultIdleTimeout

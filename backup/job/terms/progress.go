@@ -82,19 +82,39 @@ const (
 	resultGTIDMax    = 1024
 )
 
+const (
+	// workBytes is by how many bytes a server has gone on that is at work. What one that hangs says in its log is far less.
+	workBytes = 16 << 20
+	// workShare is the part of the time for which a server computes that is at work. One that waits takes a hundredth.
+	workShare = 10
+	// replayPatience is how many times as long a replay may stand still: what is not wanted is passed in silence.
+	replayPatience = 4
+)
+
+// Work is what a process has done so far: bytes that it read and wrote, and the time for which it computed.
+type Work struct {
+	Bytes int64
+	CPU   time.Duration
+}
+
 // Reporter writes progress. Nobody waits for it: what cannot be written is left out.
 type Reporter struct {
 	out io.Writer
 	// stored is how many bytes the storage was given; nil if nothing is stored.
 	stored func() int64
+	// work is what the server here has done; nil without one.
+	work func() Work
 
 	mu    sync.Mutex
 	file  *os.File
+	ended bool
 	moved time.Time
-	last  time.Time
-	phase Phase
-	bytes int64
-	total int64
+	// worked is what the server had done when it was last seen to go on.
+	worked Work
+	last   time.Time
+	phase  Phase
+	bytes  int64
+	total  int64
 }
 
 // NewReporter writes to the output, and to a file if one is named.
@@ -145,24 +165,52 @@ func (r *Reporter) Stores(stored func() int64) {
 	r.stored = stored
 }
 
+// Watches has the work of a server count as well as bytes: it may be silent while it builds an index, or flushes what it has in memory.
+func (r *Reporter) Watches(work func() Work) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.work, r.worked = work, work()
+}
+
 // Set sets the bytes of the phase.
 func (r *Reporter) Set(bytes, total int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if bytes != r.bytes {
+		r.moved = time.Now()
+	}
 	r.bytes, r.total = bytes, total
 	r.tick()
 }
 
-// Stalled is true if not a byte went on for so long, in a phase in which they go on all the time. The others are bounded in themselves, or may
-// be silent for as long as MySQL counts the rows of a large table.
+// Stalled is true if not a byte went on for so long, and the server here did nothing, in a phase in which bytes go on all the time. The others
+// are bounded in themselves, or may be silent for as long as MySQL counts the rows of a large table.
 func (r *Reporter) Stalled(limit time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch r.phase { //nolint:exhaustive // see above
 	case Dumping, Loading, Unpacking:
-		return time.Since(r.moved) > limit
+	case Replaying:
+		limit *= replayPatience
+	default:
+		return false
 	}
-	return false
+	r.look(limit)
+	return time.Since(r.moved) > limit
+}
+
+// look notices that the server has gone on. Of a server that was started again nothing is known yet.
+func (r *Reporter) look(limit time.Duration) {
+	if r.work == nil {
+		return
+	}
+	now := r.work()
+	if now.Bytes-r.worked.Bytes >= workBytes || now.CPU-r.worked.CPU >= limit/workShare {
+		r.worked, r.moved = now, time.Now()
+	}
+	if now.Bytes < r.worked.Bytes || now.CPU < r.worked.CPU {
+		r.worked = now
+	}
 }
 
 func (r *Reporter) tick() {
@@ -171,7 +219,11 @@ func (r *Reporter) tick() {
 	}
 }
 
+// write writes a line. The outcome is the last: what was given up may still want to say something.
 func (r *Reporter) write(p Progress) {
+	if r.ended {
+		return
+	}
 	r.last = time.Now()
 	p.Time, p.Phase, p.Bytes, p.Total = r.last.UTC(), r.phase, r.bytes, r.total
 	if r.stored != nil {
@@ -203,6 +255,7 @@ func (r *Reporter) End(res Result, file string) {
 		r.phase = Done
 	}
 	r.write(Progress{Result: &res})
+	r.ended = true
 	if r.file != nil {
 		_ = r.file.Close()
 	}
