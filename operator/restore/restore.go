@@ -164,11 +164,12 @@ func (d Decision) follow(l Look) Decision {
 	case pod.DataLost():
 		d.Replace = true
 		return d.say(v1alpha1.RestorePending, v1alpha1.ReasonRestoreAgain, "the keyring of what was loaded went with an earlier pod: it is loaded again")
-	case pod.Load.Succeeded && pod.Bootstrap.Succeeded && l.OtherOrder:
-		// Status names the order of now: it must not call the data of another one complete (I25).
-		return d.say(v1alpha1.RestorePending, v1alpha1.ReasonRestorePending,
-			fmt.Sprintf("site %s has what was ordered before; its pod is replaced by one that is to load %s from %s", st.Site, what, st.Location))
 	case pod.Load.Succeeded && pod.Bootstrap.Succeeded:
+		if l.OtherOrder {
+			// Status names the order of now: it must not call the data of another one complete (I25).
+			return d.say(v1alpha1.RestorePending, v1alpha1.ReasonRestorePending,
+				fmt.Sprintf("site %s has what was ordered before; its pod is replaced by one that is to load %s from %s", st.Site, what, st.Location))
+		}
 		return d.complete(l)
 	case pod.Load.Succeeded && pod.Bootstrap.Failed != "":
 		return d.fail(v1alpha1.ReasonRestoreFailed, fmt.Sprintf("the data of %s is on the volume of site %s, and is not taken: %s", what, st.Site, short(pod.Bootstrap.Failed)))
