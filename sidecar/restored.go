@@ -17,9 +17,14 @@ const (
 	loadingSuffix = ".loading"
 )
 
-// errNotRestored prevents an empty database where a backup belongs.
-var errNotRestored = errors.New("a backup belongs onto this volume and is not there, or not all of it: the restore loads it, from the beginning; " +
-	"to give the restore up, delete the group and its volume claims")
+// errNotRestored prevents an empty database where a backup belongs. errRestoreGone does so where only a new pod loads it: it goes into the
+// termination message of every start, because the operator may miss any one of them.
+var (
+	errNotRestored = errors.New("a backup belongs onto this volume and is not there, or not all of it: the restore loads it, from the beginning; " +
+		"to give the restore up, delete the group and its volume claims")
+	errRestoreGone = errors.New(wire.MarkRestoreLost + ": a backup belongs onto this volume, and the volume is empty; it is loaded again in a new pod; " +
+		"to give the restore up, delete the group and its volume claims")
+)
 
 // errRestoreLost goes into the termination message.
 var errRestoreLost = errors.New(wire.MarkRestoreLost + ": its keyring was lost with an earlier pod, before it was in escrow; it is loaded again in a new pod")
@@ -57,8 +62,12 @@ func takeRestored(s settings) (bool, error) {
 		return false, fmt.Errorf("look for a restore: %w", err)
 	}
 	switch {
-	case begun || s.restore && !whole:
+	case begun:
 		return false, errNotRestored
+	case s.restore:
+		if err := mayTake(s, whole); err != nil {
+			return false, err
+		}
 	case !whole:
 		return false, nil
 	}
@@ -74,6 +83,33 @@ func takeRestored(s settings) (bool, error) {
 		return false, err
 	}
 	return true, nil
+}
+
+// mayTake refuses what a load cannot have left, though it has succeeded before each start of bootstrap. Where it leaves things as they are in
+// this pod, and loads them in a new one, the error asks the operator for that.
+func mayTake(s settings, whole bool) error {
+	if whole {
+		// A load never leaves encrypted data without its keyring: the keyring went with an earlier pod, or in a wipe.
+		there, err := hasKeyring(s)
+		if err == nil && !there {
+			return errRestoreLost
+		}
+		return err
+	}
+	for _, dir := range []string{s.datadir, s.datadir + restoredSuffix} {
+		if empty, err := emptyOrMissing(dir); err != nil || !empty {
+			return errors.Join(err, errNotRestored) // a new pod would find it too
+		}
+	}
+	return errRestoreGone
+}
+
+// hasKeyring is true for a site without encryption too.
+func hasKeyring(s settings) (bool, error) {
+	if s.keyring.file == "" {
+		return true, nil
+	}
+	return exists(s.keyring.file)
 }
 
 // restoredWhole is true while a loaded directory waits for its name.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -32,24 +33,29 @@ func TestRestored(t *testing.T) {
 		}
 	}
 	log := slog.New(slog.DiscardHandler)
-	refused := func(name string, s settings) {
+	refused := func(name string, s settings, want error) {
 		t.Helper()
-		if err := bootstrap(t.Context(), s, log); !errors.Is(err, errNotRestored) {
+		if err := bootstrap(t.Context(), s, log); !errors.Is(err, want) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := os.Stat(filepath.Join(s.stateDir, markerFile)); err == nil {
 			t.Errorf("%s: taken for initialised", name)
 		}
 	}
-	refused("nothing was loaded", fresh())
+	refused("nothing was loaded", fresh(), errRestoreGone)
+	for _, dir := range []string{"", restoredSuffix} {
+		strange := fresh()
+		write(t, filepath.Join(strange.datadir+dir, "ibdata1"), "", 0o600)
+		refused("what no load leaves, and a new pod would find too, in data"+dir, strange, errNotRestored)
+	}
 	half := fresh()
 	whole(half)
 	if err := os.WriteFile(half.datadir+restoredSuffix+loadingSuffix, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refused("half a load", half)
+	refused("half a load", half, errNotRestored)
 	half.restore = false
-	refused("half a load, and nobody says that there was one", half)
+	refused("half a load, and nobody says that there was one", half, errNotRestored)
 
 	s := fresh()
 	whole(s)
@@ -68,7 +74,8 @@ func TestRestored(t *testing.T) {
 }
 
 // I25: where a restore is lost with its keyring before that was in escrow, no empty database comes in its place, whatever happens between
-// the steps; only what is loaded again does.
+// the steps; only what is loaded again does. Every start says so in the words by which the operator knows that only a new pod loads it: it
+// may miss any one of them.
 func TestARestoreThatIsLostIsNeverEmptyI25(t *testing.T) {
 	s := encryptedVolume(t)
 	s.restore = true
@@ -84,11 +91,15 @@ func TestARestoreThatIsLostIsNeverEmptyI25(t *testing.T) {
 	if made := record(t, s); !made.Made || made.Needs != wire.KeyringDigest([]byte(keyringText("first"))) {
 		t.Errorf("noted: %+v", made)
 	}
-	emptyPlace(t, s) // the pod is replaced, and nothing was in escrow
-	for range 2 {
-		if _, err := boot(t, s); !errors.Is(err, errRestoreLost) && !errors.Is(err, errNotRestored) {
-			t.Fatalf("a start without the keyring: %v", err)
+	lost := func(name string) {
+		t.Helper()
+		if _, err := boot(t, s); err == nil || !strings.Contains(err.Error(), wire.MarkRestoreLost) {
+			t.Fatalf("I25: %s: %v", name, err)
 		}
+	}
+	emptyPlace(t, s) // the pod is replaced, and nothing was in escrow
+	for range 3 {
+		lost("a start without the keyring")
 		for _, path := range []string{s.datadir, filepath.Join(s.stateDir, markerFile), filepath.Join(s.stateDir, wipingFile)} {
 			if there, err := exists(path); there || err != nil {
 				t.Errorf("%s is there: %t, %v", path, there, err)
@@ -108,8 +119,8 @@ func TestARestoreThatIsLostIsNeverEmptyI25(t *testing.T) {
 		t.Fatal(err)
 	}
 	load("third")
-	if _, err := boot(t, s); !errors.Is(err, errRestoreLost) {
-		t.Fatalf("a wipe that was begun: %v", err)
+	for range 3 {
+		lost("a wipe that was begun")
 	}
 	load("fourth")
 	if _, err := boot(t, s); err != nil {
@@ -117,6 +128,18 @@ func TestARestoreThatIsLostIsNeverEmptyI25(t *testing.T) {
 	}
 	if there, err := exists(filepath.Join(s.datadir, "auto.cnf")); !there || err != nil || live(t, s) != keyringText("fourth") {
 		t.Errorf("taken: %t, %v, %s", there, err, live(t, s))
+	}
+	// The crash between the marker and the name, and the keyring is lost: the whole directory stays, and nothing opens it.
+	if err := os.Rename(s.datadir, s.datadir+restoredSuffix); err != nil {
+		t.Fatal(err)
+	}
+	emptyPlace(t, s)
+	for range 3 {
+		lost("a directory that waits for its name")
+	}
+	load("fifth")
+	if _, err := boot(t, s); err != nil || live(t, s) != keyringText("fifth") {
+		t.Errorf("%v, %s", err, live(t, s))
 	}
 	// Without a restore all is as ever: what was never open is made again.
 	s.restore = false

@@ -34,8 +34,11 @@ func TestARestoreHoldsTheRetentionForAWhile(t *testing.T) {
 			g.CreationTimestamp = *ago(2 * restoreHolds)
 			g.Status.Restore = &v1alpha1.RestoreStatus{Phase: v1alpha1.RestoreLoading, StartedAt: ago(2 * restoreHolds)}
 		}, true},
-		"done": {func(g *v1alpha1.MysqlFailoverGroup) {
+		"done, and its data may still go with the memory of its pod (I25)": {func(g *v1alpha1.MysqlFailoverGroup) {
 			g.Status.Restore = &v1alpha1.RestoreStatus{Phase: v1alpha1.RestoreCompleted}
+		}, true},
+		"done, and open": {func(g *v1alpha1.MysqlFailoverGroup) {
+			g.Status.Epoch, g.Status.Restore = 1, &v1alpha1.RestoreStatus{Phase: v1alpha1.RestoreCompleted}
 		}, false},
 		"open for long":    {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Epoch = 1 }, false},
 		"of another group": {func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.InitFromBackup.From.Group = "billing" }, false},

@@ -125,10 +125,11 @@ func (b *Backups) beingRestored(ctx context.Context, of types.NamespacedName, no
 	return out, nil
 }
 
-// restores is true for a group that is to begin with a backup, and loads it or was made or began not long ago.
+// restores is true for a group that is to begin with a backup, and loads it or was made or began not long ago. A restore that is complete still
+// needs its backup until the group has been open: its data may go with the memory of its pod, and each try loads the same backup.
 func restores(g *v1alpha1.MysqlFailoverGroup, now time.Time) bool {
 	st := g.Status.Restore
-	if g.Spec.InitFromBackup == nil || g.Status.Epoch > 0 || st != nil && st.Phase == v1alpha1.RestoreCompleted {
+	if g.Spec.InitFromBackup == nil || g.Status.Epoch > 0 {
 		return false
 	}
 	began := g.CreationTimestamp.Time

@@ -40,8 +40,8 @@ func (r *Encryption) keyringGroup(ctx context.Context, s *scope.Scope) (keyring.
 		g.EscrowTimeout = 0 // no one can say how long loading a backup takes, and no site opens before its keyring is in escrow (I16)
 	}
 	for _, site := range s.Group.Spec.Sites {
-		if s.RestorePending && site.Name != s.RestoreSite {
-			continue // it has no pod yet, and its time has not begun
+		if s.RestorePending && site.Name != s.RestoreSite && s.Deployments[site.Name] == nil {
+			continue // it has no pod yet, and its time has not begun; it has one if a restore that was complete begins again
 		}
 		one, err := r.Site(ctx, s, site.Name)
 		if err != nil {

@@ -34,16 +34,20 @@ func TestWhatAPodHasDoneI25(t *testing.T) {
 		failed        string
 		exit          int32
 		succeeded     bool
+		failedAt      time.Duration
 	}{
 		"it ended well":                      {state: ended(0, loaded), succeeded: true},
 		"it ended well, and well before":     {state: ended(0, loaded), before: ended(0, "x"), succeeded: true},
 		"it ended well, after it had failed": {state: ended(0, loaded), before: last(1, "x"), failed: "x", exit: 1, succeeded: true},
 		"it failed twice":                    {state: last(2, "now"), before: last(1, "before"), failed: "now", exit: 2},
+		"it failed a minute ago":             {state: ended(2, "now"), before: last(1, "before"), failed: "now", exit: 2, failedAt: time.Minute},
+		"it had failed a minute ago":         {state: waiting(""), before: ended(2, "x"), failed: "x", exit: 2, failedAt: time.Minute},
 		"it left no message":                 {state: last(2, ""), failed: "it left no message: Error", exit: 2},
 		"it runs, and had ended well":        {state: running(time.Second), before: ended(0, "x")},
 	} {
 		c := containerOf(corev1.ContainerStatus{State: tc.state, LastTerminationState: tc.before})
-		if c.Failed != tc.failed || c.Exit != tc.exit || c.Succeeded != tc.succeeded {
+		if c.Failed != tc.failed || c.Exit != tc.exit || c.Succeeded != tc.succeeded || c.failedAt.IsZero() != (tc.failedAt == 0) ||
+			tc.failedAt != 0 && !c.failedAt.Equal(now.Add(-tc.failedAt)) {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
@@ -69,6 +73,8 @@ func TestWhenWhatWasLoadedIsLostI25(t *testing.T) {
 	}{
 		"it is gone":            {&Pod{Load: Container{Succeeded: true}, Bootstrap: Container{Failed: gone}}, true},
 		"it is loaded again":    {&Pod{Load: Container{Running: true}, Bootstrap: Container{Failed: gone}}, false},
+		"the same second":       {&Pod{Load: Container{Succeeded: true, Until: now}, Bootstrap: Container{Failed: gone, failedAt: now}}, true},
+		"it was said before":    {&Pod{Load: Container{Succeeded: true, Until: now}, Bootstrap: Container{Failed: gone, failedAt: now.Add(-time.Second)}}, false},
 		"it was taken since":    {&Pod{Load: Container{Succeeded: true}, Bootstrap: Container{Failed: gone, Succeeded: true}}, false},
 		"it fails for another":  {&Pod{Load: Container{Succeeded: true}, Bootstrap: Container{Failed: "x"}}, false},
 		"nothing has failed it": {&Pod{Load: Container{Succeeded: true}}, false},

@@ -27,6 +27,8 @@ type Container struct {
 	// Failed is its message from its last failure, and Exit its exit code. Failed is empty if it never failed.
 	Failed string
 	Exit   int32
+	// failedAt is when that was.
+	failedAt time.Time
 	// message is what it left when it succeeded.
 	message string
 }
@@ -52,7 +54,7 @@ func containerOf(c corev1.ContainerStatus) Container {
 	var out Container
 	for _, ended := range []*corev1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
 		if ended != nil && ended.ExitCode != 0 && out.Failed == "" {
-			out.Exit, out.Failed = ended.ExitCode, ended.Message
+			out.Exit, out.Failed, out.failedAt = ended.ExitCode, ended.Message, ended.FinishedAt.Time
 			if out.Failed == "" {
 				out.Failed = strings.TrimSpace("it left no message: " + ended.Reason)
 			}
@@ -67,9 +69,23 @@ func containerOf(c corev1.ContainerStatus) Container {
 	return out
 }
 
-// DataLost is true if the loaded data went with the memory of an earlier pod: this one has noticed, and does not load it again.
+// DataLost is true if the loaded data went with the memory of an earlier pod: this one has noticed, and does not load it again. A node that
+// restarts runs the containers of the same pod again: what bootstrap said before that says nothing of what was loaded since.
 func (p *Pod) DataLost() bool {
-	return p.Load.Succeeded && !p.Bootstrap.Succeeded && strings.Contains(p.Bootstrap.Failed, wire.MarkRestoreLost)
+	return p.Load.Succeeded && !p.Bootstrap.Succeeded && !p.Bootstrap.failedAt.Before(p.Load.Until) &&
+		strings.Contains(p.Bootstrap.Failed, wire.MarkRestoreLost)
+}
+
+// loadsAgain is true if the pod of a site that had its data has lost it, loads it again, or fails to. A pod that starts again and finds its
+// data needs no such time for that.
+func (p *Pod) loadsAgain(now time.Time) bool {
+	switch {
+	case p == nil:
+		return false
+	case p.Load.Running:
+		return now.Sub(p.Load.Since) >= quietly
+	}
+	return p.DataLost() || p.Load.Failed != "" && !p.Load.Succeeded
 }
 
 // result returns what the program says of its success.

@@ -31,6 +31,8 @@ type Look struct {
 	Old []string
 	// Pod is the pod of the site that is restored; nil if there is none, or not yet the one that its Deployment wants.
 	Pod *Pod
+	// OtherOrder is true if that pod was made to load something else than the specification names now.
+	OtherOrder bool
 }
 
 // Decision is what Decide answers.
@@ -56,14 +58,17 @@ func Decide(l Look) Decision {
 	switch {
 	case g.IsNew() && g.Spec.InitFromBackup == nil:
 		return Decision{} // withdrawn, or never asked for
-	case !g.AwaitsRestore():
-		return settled(l, before)
+	case !g.AwaitsRestore() && !(g.IsNew() && l.Pod.loadsAgain(l.Now)):
+		return settled(before)
 	}
 	d := Decision{Pending: true, Status: before}
 	if d.Status == nil {
 		d.Status = &v1alpha1.RestoreStatus{}
 	}
 	st := d.Status
+	if st.Phase == v1alpha1.RestoreCompleted {
+		st.Progress = 0 // all of it is done again
+	}
 	st.Location, st.FinishedAt, st.Target = l.Location, nil, g.Spec.InitFromBackup.PointInTime.String()
 	if want := g.Spec.InitFromBackup.Backup; want != "" {
 		st.Backup = want
@@ -93,7 +98,7 @@ func Decide(l Look) Decision {
 }
 
 // settled is the decision for a group that continues as a new one, or has been open.
-func settled(l Look, before *v1alpha1.RestoreStatus) Decision {
+func settled(before *v1alpha1.RestoreStatus) Decision {
 	if before == nil {
 		return Decision{}
 	}
@@ -102,8 +107,6 @@ func settled(l Look, before *v1alpha1.RestoreStatus) Decision {
 		return Decision{} // its outcome is unknown: status was edited, or was itself restored
 	}
 	d.Condition = conditions.True(v1alpha1.ConditionRestoreReady, v1alpha1.ReasonRestoreCompleted, before.Message)
-	// Until it has been open, its data may still go with the memory of its pod.
-	d.Replace = l.Group.IsNew() && l.Pod != nil && l.Pod.DataLost()
 	return d
 }
 
@@ -162,6 +165,11 @@ func (d Decision) follow(l Look) Decision {
 		d.Replace = true
 		return d.say(v1alpha1.RestorePending, v1alpha1.ReasonRestoreAgain, "the keyring of what was loaded went with an earlier pod: it is loaded again")
 	case pod.Load.Succeeded && pod.Bootstrap.Succeeded:
+		if l.OtherOrder {
+			// Status names the order of now: it must not call the data of another one complete (I25).
+			return d.say(v1alpha1.RestorePending, v1alpha1.ReasonRestorePending,
+				fmt.Sprintf("site %s has what was ordered before; its pod is replaced by one that is to load %s from %s", st.Site, what, st.Location))
+		}
 		return d.complete(l)
 	case pod.Load.Succeeded && pod.Bootstrap.Failed != "":
 		return d.fail(v1alpha1.ReasonRestoreFailed, fmt.Sprintf("the data of %s is on the volume of site %s, and is not taken: %s", what, st.Site, short(pod.Bootstrap.Failed)))

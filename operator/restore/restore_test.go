@@ -167,7 +167,27 @@ func TestDecideI25(t *testing.T) {
 			reason: v1alpha1.ReasonRestoreAgain, site: "a", replace: true},
 		"durable": {group: completed(0), phase: v1alpha1.RestoreCompleted, reason: v1alpha1.ReasonRestoreCompleted, site: "a", all: true},
 		"durable, and its keyring is lost": {group: completed(0), look: func(l *Look) { l.Pod = pod(ended(0, loaded), none, ended(1, wire.MarkRestoreLost+": x")) },
-			phase: v1alpha1.RestoreCompleted, reason: v1alpha1.ReasonRestoreCompleted, site: "a", all: true, replace: true},
+			phase: v1alpha1.RestorePending, reason: v1alpha1.ReasonRestoreAgain, site: "a", replace: true},
+		"durable, and loaded again": {group: completed(0), look: func(l *Look) { l.Pod = pod(running(quietly), none, none) },
+			phase: v1alpha1.RestoreLoading, reason: v1alpha1.ReasonRestoreLoading, site: "a"},
+		"durable, and its pod starts again": {group: completed(0), look: func(l *Look) { l.Pod = pod(running(quietly-time.Second), none, none) },
+			phase: v1alpha1.RestoreCompleted, reason: v1alpha1.ReasonRestoreCompleted, site: "a", all: true},
+		"durable, and its pod starts again, after a load that failed": {group: completed(0), look: func(l *Look) { l.Pod = pod(running(time.Second), ended(14, wrong), none) },
+			phase: v1alpha1.RestoreCompleted, reason: v1alpha1.ReasonRestoreCompleted, site: "a", all: true},
+		"durable, and its pod waits": {group: completed(0), look: func(l *Look) { l.Pod = pod(waiting(""), none, none) },
+			phase: v1alpha1.RestoreCompleted, reason: v1alpha1.ReasonRestoreCompleted, site: "a", all: true},
+		"durable, at the second try": {group: completed(0), look: func(l *Look) { l.Pod = pod(ended(0, loaded), ended(14, wrong), ended(0, "")) },
+			phase: v1alpha1.RestoreCompleted, reason: v1alpha1.ReasonRestoreCompleted, site: "a", all: true},
+		"durable, and the load that has to be done again fails": {group: completed(0), look: func(l *Look) { l.Pod = pod(waiting(""), ended(14, wrong), none) },
+			phase: v1alpha1.RestoreFailed, reason: v1alpha1.ReasonWrongIdentity, site: "a", says: "give the age identity"},
+		"has been open, and its pod loads": {group: completed(4), look: func(l *Look) { l.Pod = pod(running(time.Hour), none, none) },
+			phase: v1alpha1.RestoreCompleted, reason: v1alpha1.ReasonRestoreCompleted, site: "a", all: true},
+		"what was ordered before is loaded and taken": {group: begun, look: func(l *Look) { l.Pod, l.OtherOrder = pod(ended(0, loaded), none, ended(0, "")), true },
+			phase: v1alpha1.RestorePending, reason: v1alpha1.ReasonRestorePending, site: "a", says: "site a has what was ordered before"},
+		"what was ordered before is loading": {group: begun, look: func(l *Look) { l.Pod, l.OtherOrder = pod(running(time.Second), none, none), true },
+			phase: v1alpha1.RestoreLoading, reason: v1alpha1.ReasonRestoreLoading, site: "a"},
+		"what was ordered before is loaded, not taken yet": {group: begun, look: func(l *Look) { l.Pod, l.OtherOrder = pod(ended(0, loaded), none, none), true },
+			phase: v1alpha1.RestoreLoading, reason: v1alpha1.ReasonRestoreLoading, site: "a"},
 		"has been open": {group: completed(4), look: func(l *Look) { l.Pod = pod(ended(0, loaded), none, ended(1, wire.MarkRestoreLost+": x")) },
 			phase: v1alpha1.RestoreCompleted, reason: v1alpha1.ReasonRestoreCompleted, site: "a", all: true},
 		"has been open, whatever status said": {group: func(g *v1alpha1.MysqlFailoverGroup) { begun(g); g.Status.Epoch = 3 }, all: true},
@@ -204,6 +224,38 @@ func completed(epoch int64) func(*v1alpha1.MysqlFailoverGroup) {
 		begun(g)
 		g.Status.Epoch = epoch
 		g.Status.Restore.Phase, g.Status.Restore.Reason = v1alpha1.RestoreCompleted, v1alpha1.ReasonRestoreCompleted
+	}
+}
+
+// I25: what a complete restore lost is not called complete while it is done again, and its order and its place stay.
+func TestACompleteRestoreThatBeginsAgainI25(t *testing.T) {
+	done := group(completed(0))
+	done.Status.Restore.Progress, done.Status.Restore.Backup, done.Status.Restore.FinishedAt = 100, "monday", &metav1.Time{Time: now}
+	l := Look{Now: now, Group: done, Image: true, Location: place, Pod: pod(running(time.Hour), none, none)}
+	st := Decide(l).Status
+	if st.Phase != v1alpha1.RestoreLoading || st.Progress != 0 || st.FinishedAt != nil || st.Backup != "monday" || st.Site != "a" {
+		t.Errorf("I25: %+v", st)
+	}
+	done.Status.Restore = st
+	if !done.AwaitsRestore() {
+		t.Error("I25: it may open")
+	}
+	l.Pod = pod(ended(0, loaded), none, ended(0, ""))
+	if st := Decide(l).Status; st.Phase != v1alpha1.RestoreCompleted || st.Progress != 100 {
+		t.Errorf("I25: done again: %+v", st)
+	}
+}
+
+// I25: every start of bootstrap tells that what was loaded is gone, also in the pauses between them.
+func TestALostRestoreIsSeenBetweenTheStartsI25(t *testing.T) {
+	p := PodOf(&corev1.Pod{Status: corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{
+		{Name: v1alpha1.ContainerLoad, State: ended(0, loaded)},
+		{Name: v1alpha1.ContainerBootstrap, State: waiting("CrashLoopBackOff"), LastTerminationState: ended(1, wire.MarkRestoreLost+": x")},
+	}}}, "")
+	for name, of := range map[string]func(*v1alpha1.MysqlFailoverGroup){"complete": completed(0), "not yet": begun} {
+		if d := Decide(Look{Now: now, Group: group(of), Image: true, Location: place, Pod: p}); !d.Replace {
+			t.Errorf("I25: %s: %+v", name, d.Status)
+		}
 	}
 }
 

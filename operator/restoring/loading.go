@@ -22,8 +22,17 @@ func Loading(s *scope.Scope, site string) bool {
 
 // SameOrder is true if two Deployments of a site load the same, as far as they tell: then nothing is gained by a load that begins again.
 func SameOrder(a, b *appsv1.Deployment) bool {
-	one, other := a.Annotations[v1alpha1.AnnotationRestores], b.Annotations[v1alpha1.AnnotationRestores]
-	return one == other || one == "" || other == ""
+	return sameNote(a.Annotations[v1alpha1.AnnotationRestores], b.Annotations[v1alpha1.AnnotationRestores])
+}
+
+// sameNote is true, too, if one of them tells nothing.
+func sameNote(one, other string) bool { return one == other || one == "" || other == "" }
+
+// isOtherOrder is true if the Deployment of a site notes another order than the specification's. Its pod may be current, and load what was
+// ordered before: the phases before the roll-out see it so.
+func isOtherOrder(s *scope.Scope, site string) bool {
+	d := s.Deployments[site]
+	return d != nil && !sameNote(d.Annotations[v1alpha1.AnnotationRestores], noteOf(input(s.Group, site)))
 }
 
 // noteOrder notes on a Deployment what its pod loads: the cache keeps no templates. Only what people ask for is part of it, so that another
@@ -32,10 +41,17 @@ func noteOrder(d *appsv1.Deployment, in *render.Restore) {
 	if in == nil || d.Labels[v1alpha1.LabelSite] != in.Site {
 		return
 	}
+	if note := noteOf(in); note != "" {
+		d.Annotations[v1alpha1.AnnotationRestores] = note
+	}
+}
+
+// noteOf tells orders apart; empty if there is none.
+func noteOf(in *render.Restore) string {
 	raw, err := json.Marshal(in)
-	if err != nil {
-		return // one without a note counts as the same order
+	if err != nil || in == nil {
+		return "" // one without a note counts as the same order
 	}
 	sum := sha256.Sum256(raw)
-	d.Annotations[v1alpha1.AnnotationRestores] = hex.EncodeToString(sum[:8])
+	return hex.EncodeToString(sum[:8])
 }

@@ -100,7 +100,7 @@ func (r *Restores) look(ctx context.Context, s *scope.Scope) (l restore.Look, er
 		l.Location = render.BackupStorage(in.From).Bucket.Location()
 	}
 	if st := s.Group.Status.Restore; st != nil && scope.IsCurrent(s, st.Site) {
-		l.Pod = restore.PodOf(s.Pods[st.Site], r.Trouble(s.Pods[st.Site]))
+		l.Pod, l.OtherOrder = restore.PodOf(s.Pods[st.Site], r.Trouble(s.Pods[st.Site])), isOtherOrder(s, st.Site)
 	}
 	if !s.Group.AwaitsRestore() || len(s.Deployments) > 0 {
 		return l, nil

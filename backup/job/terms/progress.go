@@ -188,7 +188,7 @@ func (r *Reporter) Set(bytes, total int64) {
 func (r *Reporter) Stalled(limit time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch r.phase { //nolint:exhaustive // see above
+	switch r.phase {
 	case Dumping, Loading, Unpacking:
 	case Replaying:
 		limit *= replayPatience
