@@ -69,6 +69,10 @@ func TestEndsOfATransitionAreKept(t *testing.T) {
 	w.must(w.c.Status().Update(w.ctx, g))
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = []v1alpha1.Site{{Name: "d"}, {Name: "e"}} })
 	w.reconcile()
+	if _, there := w.deployments()["c"]; !there {
+		t.Error("c went before the new sites were made")
+	}
+	w.reconcile()
 	if got := scope.Sorted(w.deployments()); !cmp.Equal(got, []string{"a", "b", "d", "e"}) {
 		t.Errorf("deployments of %v", got)
 	}
