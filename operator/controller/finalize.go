@@ -178,7 +178,7 @@ func (r *Reconciler) farewell(ctx context.Context, group *v1alpha1.MysqlFailover
 	logger := log.FromContext(ctx)
 	if !scope.Keeps(group) {
 		r.Recorder.Emit(group, nil, eventGroupDataRemoved, "Deleted with the group: %s%s", strings.Join(names, " "), left)
-		logger.Info("deleted group with its data", "objects", names, "left", others)
+		logger.Info("deleted group with its data", "objects", names, "others", others)
 		return
 	}
 	command := fmt.Sprintf("kubectl -n %s delete %s", group.Namespace, strings.Join(names, " "))
@@ -189,7 +189,7 @@ func (r *Reconciler) farewell(ctx context.Context, group *v1alpha1.MysqlFailover
 	}
 	r.Recorder.Emit(group, nil, eventGroupDataKept,
 		"The data stays, and a new group of the same name would continue with it. To remove it for good: %s%s", command, left)
-	logger.Info("deleted group, its data stays", "objects", names, "left", others, "remove", command)
+	logger.Info("deleted group, its data stays", "objects", names, "others", others, "remove", command)
 }
 
 func isKeyring(obj client.Object) bool { return obj.GetLabels()[v1alpha1.LabelKeyringVersion] != "" }
