@@ -50,6 +50,7 @@ var meanings = map[string]string{
 	"namespace":     "namespace of the group",
 	"objects":       "names of objects that stay",
 	"origin":        "how a statement came: answer, push or peer",
+	"others":        "names of objects that are not the group's own",
 	"outcome":       "what came of it, as in the metrics",
 	"part":          "the part of the operator that speaks",
 	"phase":         "phase of a backup",

@@ -152,7 +152,7 @@ func New(o Options) *Reconciler {
 	}}
 	r.securing = &securing.Steps{Base: r.base, Access: o.Access, Dial: o.Dial}
 	r.restores = restoring.New(r.base, restoring.Options{
-		Image: func() bool { return r.Install.BackupImage != "" }, Proven: func() v1alpha1.Proven { return r.Proven }, Versions: r.encryption.Versions, Trouble: podTrouble, EndPod: clone.EndPod(o.Client),
+		Image: func() bool { return r.Install.BackupImage != "" }, Proven: func() v1alpha1.Proven { return r.Proven }, Versions: r.encryption.Versions, Trouble: scope.PodTrouble, EndPod: clone.EndPod(o.Client),
 	})
 	return r
 }
@@ -190,7 +190,7 @@ func (r *Reconciler) newScope(group *v1alpha1.MysqlFailoverGroup) *scope.Scope {
 	s := &scope.Scope{
 		Group: group, Key: scope.KeyOf(group), Now: time.Now(), TLSReady: true, Again: whenNothing(r.apply.Groups()),
 		In:          render.Input{Group: group, Install: r.Install},
-		Provisioned: map[string]bool{}, Volumes: map[string]string{},
+		Provisioned: map[string]bool{}, Volumes: map[string]string{}, Refused: map[string]bool{},
 		Clones: map[string]*v1alpha1.CloneProgress{}, Busy: map[string]string{}, Passwords: group.Status.Passwords.DeepCopy(), Application: group.Status.Application.DeepCopy(),
 		Restore: group.Status.Restore.DeepCopy(), TLS: group.Status.TLS.DeepCopy(), Upgrade: upgradeOf(r, group),
 	}

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -82,20 +80,21 @@ func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailover
 	if err := r.setFinalizer(ctx, group, controllerutil.RemoveFinalizer); err != nil {
 		return 0, client.IgnoreNotFound(err)
 	}
-	r.farewell(ctx, group, data, scope.Keeps(group))
+	r.farewell(ctx, group, data)
 	r.forget(key)
 	return 0, nil
 }
 
-// letGo removes the group from the owners of its data, or deletes the data, and returns that data.
+// letGo removes the group from the owners of its data, or deletes the data, and returns that data. A volume that only has the labels of
+// the group is not its data: it stays.
 func (r *Reconciler) letGo(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) ([]client.Object, error) {
 	data, err := r.data(ctx, group)
 	if err != nil {
 		return nil, err
 	}
 	for _, obj := range data {
-		if scope.Keeps(group) {
-			err = r.orphan(ctx, group, obj)
+		if scope.Keeps(group) || isOthersVolume(group, obj) {
+			err = apply.Orphan(ctx, r.Client, group, obj)
 		} else {
 			uid := obj.GetUID()
 			err = client.IgnoreNotFound(r.Client.Delete(ctx, obj, client.Preconditions{UID: &uid}))
@@ -150,40 +149,36 @@ func (r *Reconciler) data(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 	return append(out, keyrings...), nil
 }
 
-// orphan removes the group from an object's owners, so that the garbage collector keeps the object.
-func (r *Reconciler) orphan(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj client.Object) error {
-	before, ok := obj.DeepCopyObject().(client.Object)
-	if !ok {
-		return fmt.Errorf("impossible type %T", obj)
-	}
-	var owners []metav1.OwnerReference
-	for _, o := range obj.GetOwnerReferences() {
-		if o.UID != group.UID && !apply.IsGone(group, o) {
-			owners = append(owners, o)
-		}
-	}
-	if len(owners) == len(obj.GetOwnerReferences()) {
-		return nil
-	}
-	obj.SetOwnerReferences(owners)
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	return client.IgnoreNotFound(r.Client.Patch(ctx, obj, patch, client.FieldOwner(v1alpha1.ManagerController)))
+// isOthersVolume is true for a volume with the labels of the group that the group never uses: one of another name, such as a copy that a
+// person made of a site's volume, or one whose controller is somebody else.
+func isOthersVolume(group *v1alpha1.MysqlFailoverGroup, obj client.Object) bool {
+	volume, is := obj.(*corev1.PersistentVolumeClaim)
+	return is && (volume.Name != v1alpha1.DataVolumeName(group.Name, volume.Labels[v1alpha1.LabelSite]) ||
+		errors.Is(apply.Belongs(group, volume, volume), apply.ErrForeign))
 }
 
 // farewell says what stays, and how to remove it.
-func (r *Reconciler) farewell(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, data []client.Object, kept bool) {
-	var names []string
+func (r *Reconciler) farewell(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, data []client.Object) {
+	var names, others []string
 	for _, obj := range data {
 		kind := "secret"
 		if _, ok := obj.(*corev1.PersistentVolumeClaim); ok {
 			kind = "pvc"
 		}
-		names = append(names, kind+"/"+obj.GetName())
+		if name := kind + "/" + obj.GetName(); isOthersVolume(group, obj) {
+			others = append(others, name)
+		} else {
+			names = append(names, name)
+		}
+	}
+	left := ""
+	if len(others) > 0 {
+		left = ". Volumes with labels of the group that are not its own stay: " + strings.Join(others, " ")
 	}
 	logger := log.FromContext(ctx)
-	if !kept {
-		r.Recorder.Emit(group, nil, eventGroupDataRemoved, "Deleted with the group: %s", strings.Join(names, " "))
-		logger.Info("deleted group with its data", "objects", names)
+	if !scope.Keeps(group) {
+		r.Recorder.Emit(group, nil, eventGroupDataRemoved, "Deleted with the group: %s%s", strings.Join(names, " "), left)
+		logger.Info("deleted group with its data", "objects", names, "others", others)
 		return
 	}
 	command := fmt.Sprintf("kubectl -n %s delete %s", group.Namespace, strings.Join(names, " "))
@@ -193,8 +188,8 @@ func (r *Reconciler) farewell(ctx context.Context, group *v1alpha1.MysqlFailover
 			v1alpha1.LabelGroup, group.Name, v1alpha1.LabelAllowDeletion, command)
 	}
 	r.Recorder.Emit(group, nil, eventGroupDataKept,
-		"The data stays, and a new group of the same name would continue with it. To remove it for good: %s", command)
-	logger.Info("deleted group, its data stays", "objects", names, "remove", command)
+		"The data stays, and a new group of the same name would continue with it. To remove it for good: %s%s", command, left)
+	logger.Info("deleted group, its data stays", "objects", names, "others", others, "remove", command)
 }
 
 func isKeyring(obj client.Object) bool { return obj.GetLabels()[v1alpha1.LabelKeyringVersion] != "" }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
@@ -67,6 +68,10 @@ func TestEndsOfATransitionAreKept(t *testing.T) {
 	g.Status.Transition = &v1alpha1.Transition{From: "a", To: "b"}
 	w.must(w.c.Status().Update(w.ctx, g))
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = []v1alpha1.Site{{Name: "d"}, {Name: "e"}} })
+	w.reconcile()
+	if _, there := w.deployments()["c"]; !there {
+		t.Error("c went before the new sites were made")
+	}
 	w.reconcile()
 	if got := scope.Sorted(w.deployments()); !cmp.Equal(got, []string{"a", "b", "d", "e"}) {
 		t.Errorf("deployments of %v", got)
@@ -155,6 +160,60 @@ func TestDeletion(t *testing.T) {
 				t.Error("the loop goes on")
 			}
 			w.reconcile()
+		})
+	}
+}
+
+// A copy of a volume that a person made keeps the labels of the original, and often its owners. The group never uses it, so it stays.
+func TestVolumesOfOthersOutliveTheGroup(t *testing.T) {
+	volume := func(name, site string, owners ...metav1.OwnerReference) *corev1.PersistentVolumeClaim {
+		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: name, Labels: render.SiteLabels("orders", site), OwnerReferences: owners,
+		}}
+	}
+	group := scopetest.Group(deletePolicy)
+	other := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "x", UID: "u", Controller: new(true)}
+	former := metav1.OwnerReference{APIVersion: v1alpha1.GroupVersion.String(), Kind: "MysqlFailoverGroup", Name: "orders", UID: "before", Controller: new(true)}
+	for name, tt := range map[string]struct {
+		volume *corev1.PersistentVolumeClaim
+		stays  bool
+		owners int
+	}{
+		"a copy":                            {volume("copy", "b"), true, 0},
+		"a copy with its owners":            {volume("copy", "b", *metav1.NewControllerRef(group, v1alpha1.GroupVersion.WithKind("MysqlFailoverGroup"))), true, 0},
+		"a copy of no site":                 {volume("copy", ""), true, 0},
+		"the name of another site":          {volume("mysql-orders-d-data", "b"), true, 0},
+		"another controller's":              {volume("mysql-orders-d-data", "d", other), true, 1},
+		"of a site that left":               {volume("mysql-orders-d-data", "d"), false, 0},
+		"of a former group of this name":    {volume("mysql-orders-d-data", "d", former), false, 0},
+		"of the group, with another's word": {volume("mysql-orders-d-data", "d", metav1.OwnerReference{Kind: "Backup", Name: "x", UID: "u"}), false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, policy := range []v1alpha1.DeletionPolicy{v1alpha1.DeletionDelete, v1alpha1.DeletionRetain} {
+				w := newWorld(t, group.DeepCopy(), tt.volume.DeepCopy())
+				w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.DeletionPolicy = policy })
+				w.reconcile()
+				w.must(w.c.Delete(w.ctx, w.group()))
+				w.reconcile()
+				got := &corev1.PersistentVolumeClaim{}
+				err := w.c.Get(w.ctx, client.ObjectKeyFromObject(tt.volume), got)
+				retained := policy == v1alpha1.DeletionRetain
+				if there := err == nil; there != (tt.stays || retained) || tt.stays && len(got.OwnerReferences) != tt.owners {
+					t.Errorf("%s: %v, owners %v", policy, err, got.OwnerReferences)
+				}
+				event := eventGroupDataRemoved
+				if retained {
+					event = eventGroupDataKept
+				}
+				said := w.said.Of(event.Reason)
+				if len(said) != 1 {
+					t.Fatalf("%s: events %v", policy, w.said.List)
+				}
+				own, left, _ := strings.Cut(said[0], "not its own")
+				if named := "pvc/" + tt.volume.Name; strings.Contains(own, named) == tt.stays || strings.Contains(left, named) != tt.stays {
+					t.Errorf("%s: it says %q", policy, said[0])
+				}
+			}
 		})
 	}
 }

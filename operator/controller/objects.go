@@ -34,17 +34,18 @@ func (r *Reconciler) objects(ctx context.Context, s *scope.Scope) error {
 	wanted := []client.Object{
 		render.PrimaryService(s.In), render.ReplicasService(s.In), render.DisruptionBudget(s.In), render.Protection(s.In),
 	}
-	for _, site := range s.Group.Spec.Sites {
-		wanted = append(wanted, render.SiteService(s.In, site))
-	}
 	for _, obj := range wanted {
 		if err := r.apply.Apply(ctx, s.Group, obj); err != nil {
 			return r.refused(s, err)
 		}
 	}
 	for _, site := range s.Group.Spec.Sites {
-		if err := r.volume(ctx, s, site); err != nil {
-			return r.refused(s, err)
+		err := r.apply.Apply(ctx, s.Group, render.SiteService(s.In, site))
+		if err == nil {
+			err = r.volume(ctx, s, site)
+		}
+		if err := r.refusedOf(s, site.Name, err); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -71,6 +72,23 @@ func (r *Reconciler) refused(s *scope.Scope, err error) error {
 	return err
 }
 
+// refusedOf does the same for an object of a site. A new site is left out meanwhile, since the sites that run need nothing of it: their
+// keyrings, clones and updates go on, and so does a removal that may free just what the new site lacks.
+func (r *Reconciler) refusedOf(s *scope.Scope, site string, err error) error {
+	if !apply.NeedsAPerson(err) || !scope.IsNew(s, site) {
+		return r.refused(s, err)
+	}
+	s.Refused[site] = true
+	e := eventObjectRefused
+	if errors.Is(err, apply.ErrForeign) {
+		e = eventForeignObjectInPlay
+	}
+	text := fmt.Sprintf("site %s is not made: %v", site, err)
+	s.Progress(scope.Stuck(e.Reason, text), scope.WhenWaiting)
+	r.base.Say(s, site, e, text)
+	return nil
+}
+
 // removeSites removes the objects of sites that left the specification. The active site stays: without it no site takes writes,
 // and its data may be the newest. While the role moves both ends stay: the old one may hold what the new one lacks, and the
 // promotion gate asks its sidecar for the proof. A pod stays if the volume that it leaves needs its keyring.
@@ -92,6 +110,9 @@ func (r *Reconciler) removeSites(ctx context.Context, s *scope.Scope) error {
 			// a person. The update that replaces those pods says how far it is.
 			s.Again = min(s.Again, scope.WhenMoving)
 			continue
+		}
+		if awaitsCopy(s) {
+			continue // what follows says which site is not made yet, and why
 		}
 		if waits, err := r.encryption.RemovalWaits(ctx, s, site); err != nil {
 			return fmt.Errorf("remove %s: %w", site, err)
@@ -126,6 +147,19 @@ func isPeer(s *scope.Scope, site string) bool {
 		}
 	}
 	return false
+}
+
+// awaitsCopy is true while a site of the specification has no pod and fewer than two others have the data: a site that leaves may have
+// the only other copy. A group that was never open has no data to lose.
+func awaitsCopy(s *scope.Scope) bool {
+	copies, missing := 0, false
+	for _, site := range s.Group.Spec.Sites {
+		missing = missing || s.Deployments[site.Name] == nil
+		if s.Provisioned[site.Name] {
+			copies++
+		}
+	}
+	return missing && copies < 2 && !s.Group.IsNew()
 }
 
 func (r *Reconciler) removeSite(ctx context.Context, s *scope.Scope, site string) error {

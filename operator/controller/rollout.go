@@ -10,6 +10,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
@@ -56,7 +57,8 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope.Scope) error {
 		if !upToDate && d.Update != site.Name && !slices.Contains(d.Create, site.Name) {
 			continue
 		}
-		if made, err := r.makePod(ctx, s, site, d, want[site.Name]); err != nil || !made {
+		made, err := r.makePod(ctx, s, site, d, want[site.Name])
+		if err != nil || !made && !s.Refused[site.Name] {
 			return err
 		}
 	}
@@ -76,11 +78,10 @@ func (r *Reconciler) makePod(ctx context.Context, s *scope.Scope, site v1alpha1.
 		}
 		r.base.Say(s, site.Name, eventSiteUpdating, fmt.Sprintf("The pod of site %s is replaced (%s, template %s)", site.Name, d.Reason, scope.SpecHash(want)))
 	}
-	if err := r.apply.Apply(ctx, s.Group, render.ConfigMap(s.In, site)); err != nil {
-		return false, r.refused(s, err)
-	}
-	if err := r.apply.Apply(ctx, s.Group, want); err != nil {
-		return false, r.refused(s, err)
+	for _, obj := range []client.Object{render.ConfigMap(s.In, site), want} {
+		if err := r.apply.Apply(ctx, s.Group, obj); err != nil {
+			return false, r.refusedOf(s, site.Name, err)
+		}
 	}
 	s.Deployments[site.Name] = want
 	return true, nil

@@ -4,12 +4,10 @@ package controller
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -34,7 +32,7 @@ func (r *Reconciler) rolloutSite(s *scope.Scope, spec v1alpha1.Site, want *appsv
 	busy = busy || s.Facts.Sites[name].Cloning
 	site := rollout.Site{
 		Name: name, Active: name == s.ActiveSite(), Busy: busy, Candidate: spec.Role == v1alpha1.PrimaryCandidate,
-		Diverged: s.Facts.Sites[name].Diverged,
+		Diverged: s.Facts.Sites[name].Diverged, Refused: s.Refused[name],
 	}
 	if t := s.Group.Status.Transition; t != nil {
 		site.Moving = name == t.From || name == t.To
@@ -116,8 +114,8 @@ func trouble(s *scope.Scope, name string) string {
 	switch {
 	case pod == nil:
 		return "it has no pod; see the events of its Deployment"
-	case podTrouble(pod) != "":
-		return podTrouble(pod)
+	case scope.PodTrouble(pod) != "":
+		return scope.PodTrouble(pod)
 	case pod.DeletionTimestamp != nil || f.PodUID != string(pod.UID):
 		return ""
 	case !f.MysqlUp:
@@ -130,39 +128,6 @@ func trouble(s *scope.Scope, name string) string {
 			f.Version, s.ActiveSite(), s.Facts.Sites[s.ActiveSite()].Version, s.ActiveSite())
 	case name != s.ActiveSite() && s.ActiveSite() != "" && !f.Following:
 		return "MySQL runs, but does not replicate from " + s.ActiveSite()
-	}
-	return ""
-}
-
-// telling maps the reasons of a waiting container that need a person's action to the reason that is shown. Some of them
-// alternate.
-var telling = map[string]string{
-	"ErrImagePull": "ImagePullBackOff", "ImagePullBackOff": "ImagePullBackOff", "InvalidImageName": "InvalidImageName",
-	"ErrImageNeverPull": "ErrImageNeverPull", "CrashLoopBackOff": "CrashLoopBackOff", "RunContainerError": "RunContainerError",
-	"CreateContainerConfigError": "CreateContainerConfigError", "CreateContainerError": "CreateContainerError",
-}
-
-// crashLoop is after how many restarts a container counts as one that does not start.
-const crashLoop = 3
-
-func podTrouble(pod *corev1.Pod) string {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return "its pod cannot be scheduled: " + c.Message
-		}
-	}
-	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		why := ""
-		switch {
-		case c.State.Waiting != nil:
-			why = telling[c.State.Waiting.Reason]
-		case !c.Ready && c.RestartCount >= crashLoop:
-			// Between two waits the container runs for a moment.
-			why = "CrashLoopBackOff"
-		}
-		if why != "" {
-			return "container " + c.Name + " of image " + c.Image + ": " + why
-		}
 	}
 	return ""
 }

@@ -43,6 +43,9 @@ func (r *Encryption) keyringGroup(ctx context.Context, s *scope.Scope) (keyring.
 		if s.RestorePending && site.Name != s.RestoreSite && s.Deployments[site.Name] == nil {
 			continue // it has no pod yet, and its time has not begun; it has one if a restore that was complete begins again
 		}
+		if s.Refused[site.Name] && !s.Group.IsNew() && scope.KeyringStatus(s.Group, site.Name).Phase == "" {
+			continue // neither has that of a site that cannot be made, which must not hold up the keyrings of the others
+		}
 		one, err := r.Site(ctx, s, site.Name)
 		if err != nil {
 			return keyring.Group{}, fmt.Errorf("look at the keyring of %s: %w", site.Name, err)
@@ -189,6 +192,9 @@ func (r *Encryption) updateInFlight(s *scope.Scope, g keyring.Group) string {
 		}
 	}
 	for _, site := range s.Group.Spec.Sites {
+		if s.Refused[site.Name] {
+			continue // it has no pod, and gets none by this look
+		}
 		d := s.Deployments[site.Name]
 		if d == nil || scope.BeingReplaced(s, site.Name) {
 			return "the pod of " + site.Name + " is replaced"

@@ -30,6 +30,8 @@ func TestARotationDoesNotWaitForATurn(t *testing.T) {
 		kept    func(want string) *v1alpha1.UpgradeStatus
 		turn    bool
 		noPod   bool
+		refused bool
+		missing bool
 		typo    bool
 		want    string
 	}{
@@ -42,6 +44,8 @@ func TestARotationDoesNotWaitForATurn(t *testing.T) {
 		"another version's word":     {sidecar: "old", kept: func(want string) *v1alpha1.UpgradeStatus { return kept("r1", want, false) }, want: "the pod of c is replaced"},
 		"a recipient is malformed":   {sidecar: "old", kept: func(string) *v1alpha1.UpgradeStatus { return nil }, typo: true},
 		"its pod is being made anew": {sidecar: "old", kept: func(want string) *v1alpha1.UpgradeStatus { return kept(ours, want, false) }, noPod: true, want: "the pod of c is replaced"},
+		"it is not made yet":         {sidecar: "next", kept: func(string) *v1alpha1.UpgradeStatus { return nil }, missing: true, want: "the pod of c is replaced"},
+		"it cannot be made":          {sidecar: "next", kept: func(string) *v1alpha1.UpgradeStatus { return nil }, missing: true, refused: true},
 	} {
 		group := scopetest.Group(scopetest.Running)
 		in := render.Input{Group: group, Install: render.Install{SidecarImage: "next"}}
@@ -67,6 +71,10 @@ func TestARotationDoesNotWaitForATurn(t *testing.T) {
 			s.Deployments["c"].Status.Conditions = []appsv1.DeploymentCondition{{
 				Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(s.Now), LastUpdateTime: metav1.NewTime(s.Now),
 			}}
+		}
+		if tt.missing {
+			delete(s.Deployments, "c")
+			s.Refused = map[string]bool{"c": tt.refused}
 		}
 		group.Status.Upgrade = tt.kept(want)
 		s.Upgrade = scope.NewUpgrade(group, ours, tt.turn)

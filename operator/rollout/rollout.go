@@ -23,6 +23,8 @@ type Site struct {
 	Moving bool
 	// Exists is true if the site has a Deployment.
 	Exists bool
+	// Refused is true for a site that has none and cannot be made now.
+	Refused bool
 	// UpToDate is true if its Deployment has the wanted pod template.
 	UpToDate bool
 	// Settled is true if the site's pod is that of its Deployment, is ready, and plays its role in the group.
@@ -89,7 +91,7 @@ func (d Decision) Done() bool { return d.Reason == v1alpha1.ReasonUpToDate }
 func Next(g Group) Decision {
 	d := next(g)
 	for _, s := range g.Sites {
-		if !s.Exists {
+		if !s.Exists && !s.Refused {
 			d.Create = append(d.Create, s.Name)
 		}
 	}

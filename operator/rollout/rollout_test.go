@@ -4,6 +4,7 @@ package rollout_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +27,8 @@ func sites(text string) []rollout.Site {
 				s.Active = true
 			case "missing":
 				s.Exists = false
+			case "refused":
+				s.Exists, s.Refused = false, true
 			case "new":
 				s.UpToDate = true
 			case "old":
@@ -117,6 +120,18 @@ func TestNext(t *testing.T) {
 		"new group": {
 			because: "nothing is disturbed by creating all at once",
 			sites:   "a missing; b missing; c missing", create: []string{"a", "b", "c"}, reason: v1alpha1.ReasonCreating,
+		},
+		"one that cannot be made": {
+			because: "it is not tried here, and the others do not wait for it",
+			sites:   "a active old settled; b old settled; c old settled; d refused", update: "b", reason: v1alpha1.ReasonUpdating, site: "b",
+		},
+		"one that cannot be made, and another that can": {
+			sites: "a active new settled; b missing; d refused", create: []string{"b"}, reason: v1alpha1.ReasonCreating,
+		},
+		"all but one that cannot be made": {sites: "a active new settled; b new settled; d refused", reason: v1alpha1.ReasonUpToDate},
+		"the only other candidate cannot be made": {
+			because: "the active site is not taken in place: it will have someone to give its role to",
+			sites:   "a active old settled; b new settled dr; d refused", reason: v1alpha1.ReasonWaitingForSite, site: "d",
 		},
 		"all done": {because: "nothing to do", sites: "a active new settled; b new settled", reason: v1alpha1.ReasonUpToDate},
 		"all new but one silent": {
@@ -401,7 +416,7 @@ func randomSite(t *rapid.T, name string, active bool) rollout.Site {
 		Busy: rapid.Bool().Draw(t, "busy"), Loading: rapid.Bool().Draw(t, "loading"), Diverged: rapid.Bool().Draw(t, "diverged"), Held: rapid.Bool().Draw(t, "held"),
 		Moving: rapid.Bool().Draw(t, "moving"), Uncloned: rapid.Bool().Draw(t, "uncloned"),
 	}
-	s.Settled = s.Settled && s.Exists && !s.Broken
+	s.Settled, s.Refused = s.Settled && s.Exists && !s.Broken, !s.Exists && rapid.Bool().Draw(t, "refused")
 	s.Kept = rapid.SampledFrom([]string{"", "", "", "only copy"}).Draw(t, "kept")
 	return s
 }
@@ -419,6 +434,11 @@ func TestNeverTakesASecondSite(t *testing.T) {
 		g.Transition = rapid.Bool().Draw(t, "transition")
 		g.Paused = rapid.SampledFrom([]string{"", "tomorrow"}).Draw(t, "paused")
 		d := rollout.Next(g)
+		for _, s := range g.Sites {
+			if s.Refused && slices.Contains(d.Create, s.Name) {
+				t.Fatalf("%+v makes a site that cannot be made", d)
+			}
+		}
 		if d.Update != "" && d.Leave != "" {
 			t.Fatalf("%+v does two things", d)
 		}

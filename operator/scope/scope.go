@@ -72,6 +72,10 @@ type Scope struct {
 	RestoreSite    string
 	RestorePending bool
 
+	// Refused are the new sites that can have no pod now, because an object of theirs cannot be made: the API server refuses it, or
+	// one of its name belongs to somebody else.
+	Refused map[string]bool
+
 	// Upgrade knows what only another version of the operator changes.
 	Upgrade Upgrade
 

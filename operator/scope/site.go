@@ -23,6 +23,11 @@ func KeyringStatus(group *v1alpha1.MysqlFailoverGroup, site string) v1alpha1.Sit
 	return v1alpha1.SiteKeyringStatus{Name: site}
 }
 
+// IsNew is true for a site that has no pod and never had data: nobody relies on it yet.
+func IsNew(s *Scope, site string) bool {
+	return s.Deployments[site] == nil && s.Pods[site] == nil && !s.Provisioned[site] && s.Volumes[site] == ""
+}
+
 // Steady is true if the facts and status name the same active site, and it is not changing.
 func Steady(s *Scope) bool {
 	return s.Facts.ActiveSite == s.ActiveSite() && s.Group.Status.Transition == nil
