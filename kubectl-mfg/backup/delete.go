@@ -16,6 +16,13 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
+// Remover is a cluster in which it can be seen what a backup is used for.
+type Remover interface {
+	Cluster
+	// Groups lists a namespace, or all namespaces for "".
+	Groups(ctx context.Context, namespace string) ([]v1alpha1.MysqlFailoverGroup, error)
+}
+
 // Delete is `kubectl mfg backup delete`.
 type Delete struct {
 	Common
@@ -24,10 +31,18 @@ type Delete struct {
 	// KeepArtifact leaves the stored data, and removes only the object.
 	KeepArtifact bool
 	Yes          bool
+
+	// stays says why the operator leaves the stored data where it is; empty if it removes it.
+	stays string
+}
+
+// staysThere is true if the stored data outlives the object, because somebody wants it so or because the operator cannot remove it.
+func (op *Delete) staysThere() bool {
+	return op.KeepArtifact || op.rep.KeepsArtifact || op.stays != ""
 }
 
 // Run asks, deletes, and follows until the backup is gone.
-func (op *Delete) Run(ctx context.Context, env cli.Environment, c Cluster) (int, error) {
+func (op *Delete) Run(ctx context.Context, env cli.Environment, c Remover) (int, error) {
 	b, err := named(ctx, c, op.Namespace, op.Group, op.Name)
 	if err != nil {
 		return cli.ExitError, err
@@ -37,8 +52,17 @@ func (op *Delete) Run(ctx context.Context, env cli.Environment, c Cluster) (int,
 	if err != nil {
 		return cli.ExitError, err
 	}
+	around, err := op.lookAround(ctx, c, b, all)
+	if err != nil {
+		return cli.ExitError, err
+	}
+	op.stays = around.stays
+	if by := around.restored; by != "" && !op.staysThere() {
+		return cli.ExitError, cli.Refused("refused: group %s is being restored from backup %s, and would never have all of it; nothing was deleted\n"+
+			"  wait until %s has been open, or delete that group if it is not needed; to remove only the object: --keep-artifact", by, b.Name, by)
+	}
 	width, _ := env.Terminal()
-	fmt.Fprint(env.ErrOut, screen.Plan("Delete backup "+b.Name+" (namespace "+op.Namespace+")", op.plan(report.NewBackupList(all)), screen.Options{Width: width}))
+	fmt.Fprint(env.ErrOut, screen.Plan("Delete backup "+b.Name+" (namespace "+op.Namespace+")", op.plan(report.NewBackupList(all), around), screen.Options{Width: width}))
 	if !op.Yes {
 		if err := confirm(ctx, env, "Delete it?"); err != nil {
 			return cli.ExitError, err
@@ -62,12 +86,14 @@ func (op *Delete) Run(ctx context.Context, env cli.Environment, c Cluster) (int,
 }
 
 // plan says what goes, and what is then left.
-func (op *Delete) plan(all report.BackupList) []screen.Line {
+func (op *Delete) plan(all report.BackupList, around surroundings) []screen.Line {
 	r := *op.rep
 	what := "the artifact goes for good: " + cli.OrDash(r.Location)
 	switch {
 	case op.KeepArtifact || r.KeepsArtifact:
 		what = "the artifact stays in the storage (" + cli.OrDash(r.Location) + "), and retention does not count or remove it any more"
+	case op.stays != "":
+		what = "the artifact STAYS in the storage (" + cli.OrDash(r.Location) + "): " + op.stays + ". Remove it there by hand"
 	case !r.Completed():
 		what = "what there is of it in the storage goes"
 	}
@@ -87,6 +113,9 @@ func (op *Delete) plan(all report.BackupList) []screen.Line {
 		plan = append(plan, screen.Line{Label: "Warning", Text: "it is the only one: then there is nothing to restore " + r.Group + " from"})
 	} else if r.Proven() && proven == 0 {
 		plan = append(plan, screen.Line{Label: "Warning", Text: "it is the only one that was proven"})
+	}
+	for _, text := range around.warnings {
+		plan = append(plan, screen.Line{Label: "Warning", Text: text})
 	}
 	return plan
 }
@@ -126,7 +155,7 @@ func (op *Delete) follow(ctx context.Context, env cli.Environment, c Cluster, de
 		return cli.ExitError, err
 	}
 	words := "backup " + deleted.Name + " is gone"
-	if op.KeepArtifact || op.rep.KeepsArtifact {
+	if op.staysThere() {
 		words += "; its artifact is still in the storage"
 	}
 	return op.finish(env, cli.OutcomeDone, words)

@@ -306,6 +306,25 @@ func TestBackupVerify(t *testing.T) {
 	}
 }
 
+// restoring is a group that is being made from a backup of orders; from the newest for "".
+func restoring(backup string) func(*backupAPI) {
+	return func(f *backupAPI) {
+		g := v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders-2"}}
+		g.Spec.InitFromBackup = &v1alpha1.InitFromBackupSpec{Profile: "nightly", Backup: backup, From: &v1alpha1.RestoreFrom{Group: "orders"}}
+		g.Status.Restore = &v1alpha1.RestoreStatus{Phase: v1alpha1.RestoreLoading}
+		f.groups = append(f.groups, g)
+	}
+}
+
+// archived is an archive of binary logs of orders that reaches to so long from now.
+func archived(reaches time.Duration) func(*backupAPI) {
+	return func(f *backupAPI) {
+		f.groups[0].Spec.Backup.PITR = &v1alpha1.PITRSpec{Enabled: true, Profile: "nightly"}
+		latest := metav1.NewTime(ofOrders("x", reaches).Status.FinishedAt.Time)
+		f.groups[0].Status.Backup = &v1alpha1.BackupStatus{PITR: &v1alpha1.PITRStatus{Latest: &latest}}
+	}
+}
+
 func TestBackupDelete(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args, stdin string
@@ -325,6 +344,28 @@ func TestBackupDelete(t *testing.T) {
 		"KeptAgain": {args: "old --keep-artifact --yes", before: func(f *backupAPI) { f.busy = 1 }, code: cli.ExitHealthy, did: []string{"annotate old keep-artifact", "delete old"}},
 		"NotKept":   {args: "old --keep-artifact --yes", before: func(f *backupAPI) { f.busy = 99 }, code: cli.ExitError, want: "nothing was deleted"},
 		"NotDone":   {args: "broken --yes", code: cli.ExitHealthy, did: []string{"delete broken"}, want: "what there is of it in the storage goes"},
+		"Restored":  {args: "old --yes", before: restoring("old"), code: cli.ExitRefused, want: "group shop/orders-2 is being restored from backup old"},
+		"RestoredAll": {args: "old --yes", before: func(f *backupAPI) {
+			restoring("")(f)
+			f.groups[1].Status.Restore.Backup = "old"
+		}, code: cli.ExitRefused, want: "nothing was deleted"},
+		"RestoredKept":  {args: "old --yes --keep-artifact", before: restoring("old"), code: cli.ExitHealthy, did: []string{"annotate old keep-artifact", "delete old"}},
+		"RestoredOther": {args: "old --yes", before: restoring("fresh"), code: cli.ExitHealthy, did: []string{"delete old"}},
+		"RestoredOpen": {args: "old --yes", before: func(f *backupAPI) {
+			restoring("old")(f)
+			f.groups[1].Status.Epoch = 1
+		}, code: cli.ExitHealthy, did: []string{"delete old"}},
+		"RestoredAnother": {args: "old --yes", before: func(f *backupAPI) {
+			restoring("old")(f)
+			f.groups[1].Spec.InitFromBackup.From.Group = "stock"
+		}, code: cli.ExitHealthy, did: []string{"delete old"}},
+		"NotChosen": {args: "old --yes", before: restoring(""), code: cli.ExitHealthy, did: []string{"delete old"}, want: "group shop/orders-2 is to be restored from the newest backup, and has not chosen one yet"},
+		"Base":      {args: "old --yes", before: archived(-30 * time.Hour), code: cli.ExitHealthy, did: []string{"delete old"}, want: "the archive of binary logs builds on it"},
+		"GroupGone": {args: "old --yes", before: func(f *backupAPI) { f.groups = nil }, code: cli.ExitHealthy, did: []string{"delete old"}, want: "the artifact STAYS in the storage (s3://backups/shop/orders/backups/old): group orders, which knows the storage, is gone"},
+		"ProfileGone": {args: "old --yes", before: func(f *backupAPI) { f.groups[0].Spec.Backup.Profiles[0].Name = "other" }, code: cli.ExitHealthy, did: []string{"delete old"},
+			want: "backup old is gone; its artifact is still in the storage"},
+		"Moved": {args: "old --yes", before: func(f *backupAPI) { f.backups[0].Status.StorageDigest = "sha256:00" }, code: cli.ExitHealthy, did: []string{"delete old"},
+			want: "profile nightly has another storage now"},
 		"NotSure":   {args: "old", stdin: "n\n", code: cli.ExitUsage, want: "not confirmed"},
 		"Nobody":    {args: "old", code: cli.ExitUsage, want: "no terminal to ask on"},
 		"JSON":      {args: "old --yes -o json", code: cli.ExitHealthy, did: []string{"delete old"}, want: `"outcome": "Succeeded"`},

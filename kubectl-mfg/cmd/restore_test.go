@@ -200,6 +200,60 @@ func TestRestoreOfNothingLeft(t *testing.T) {
 	}
 }
 
+// A file may be that of a group that lives: its DNS name and its certificate stay its own. What the file has of another name may stay.
+func TestRestoreFromAFileBesideTheLivingGroup(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before func(*backupAPI)
+		edit   func(*v1alpha1.MysqlFailoverGroup)
+		dns    string
+		secret string
+		says   string
+	}{
+		"lives": {secret: "orders-2-tls", says: "two groups would publish one name"},
+		"may live": {before: func(f *backupAPI) {
+			f.groups = nil
+			f.refused["GET mysqlfailovergroups/orders"] = status(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
+		}, secret: "orders-2-tls", says: "two groups would publish one name"},
+		"gone": {before: func(f *backupAPI) { f.groups = nil }, dns: "db.example.org", secret: "orders-tls"},
+		"other names": {edit: func(g *v1alpha1.MysqlFailoverGroup) {
+			g.Spec.DNS.Name, g.Spec.TLS.SecretName = "new.example.org", "mine"
+		}, dns: "new.example.org", secret: "mine"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := withProfile(t, several()...)
+			f.groups[0].Spec.DNS = &v1alpha1.DNSSpec{Name: "db.example.org"}
+			f.groups[0].Spec.TLS = &v1alpha1.TLSSpec{SecretName: "orders-tls", IssuerRef: &v1alpha1.IssuerRef{Name: "ca"}}
+			file := *f.groups[0].DeepCopy()
+			if tc.edit != nil {
+				tc.edit(&file)
+			}
+			if tc.before != nil {
+				tc.before(f)
+			}
+			raw, err := yaml.Marshal(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Chdir(t.TempDir())
+			if err := os.WriteFile("orders.yaml", raw, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got := run(t, f, runOptions{}, strings.Fields("restore orders-2 --from orders -f orders.yaml --check=false -n shop")...)
+			var g v1alpha1.MysqlFailoverGroup
+			if err := yaml.Unmarshal([]byte(got.out), &g); err != nil || got.code != cli.ExitHealthy {
+				t.Fatalf("%v: %+v", err, got)
+			}
+			dns := ""
+			if g.Spec.DNS != nil {
+				dns = g.Spec.DNS.Name
+			}
+			if dns != tc.dns || g.Spec.TLS.SecretName != tc.secret || !strings.Contains(got.errOut, tc.says) {
+				t.Errorf("DNS %q, want %q; Secret %q, want %q; said %s", dns, tc.dns, g.Spec.TLS.SecretName, tc.secret, got.errOut)
+			}
+		})
+	}
+}
+
 // TestRestoreUnderTheSameName: a place in a storage belongs to one group for good, so the new one reads there and writes elsewhere.
 func TestRestoreUnderTheSameName(t *testing.T) {
 	for want, s := range map[string]v1alpha1.BackupStorage{

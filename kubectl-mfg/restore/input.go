@@ -24,8 +24,8 @@ const inputMax = 1 << 20
 // template is what the new group is made from.
 type template struct {
 	spec v1alpha1.MysqlFailoverGroupSpec
-	// living is true if the group still exists, and keeps what only one group can have.
-	living bool
+	// living is the specification of the group of the backup, which keeps what only one group can have; nil if that group is gone.
+	living *v1alpha1.MysqlFailoverGroupSpec
 	// storage is the storage in a file; nil without one.
 	storage *v1alpha1.BackupStorage
 }
@@ -40,7 +40,16 @@ func (op *Op) template(ctx context.Context, c Cluster) (template, error) {
 		if len(g.Spec.Sites) == 0 {
 			return template{}, cli.Usage("%s holds no MysqlFailoverGroup with sites", op.File)
 		}
-		return template{spec: g.Spec}, nil
+		there, err := c.Group(ctx, op.FromNamespace, op.From)
+		switch {
+		case apierrors.IsNotFound(err):
+			return template{spec: g.Spec}, nil
+		case apierrors.IsForbidden(err):
+			return template{spec: g.Spec, living: g.Spec.DeepCopy()}, nil // it may be there, just as the file says
+		case err != nil:
+			return template{}, err
+		}
+		return template{spec: g.Spec, living: &there.Spec}, nil
 	}
 	g, err := c.Group(ctx, op.FromNamespace, op.From)
 	switch {
@@ -49,7 +58,7 @@ func (op *Op) template(ctx context.Context, c Cluster) (template, error) {
 	case err != nil:
 		return template{}, err
 	}
-	return template{spec: *g.Spec.DeepCopy(), living: true}, nil
+	return template{spec: *g.Spec.DeepCopy(), living: &g.Spec}, nil
 }
 
 // storage returns the storage in a file: as in a profile, with the field storage around it or without.

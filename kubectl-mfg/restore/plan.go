@@ -190,10 +190,15 @@ func (op *Op) identity(p *planned, profile *v1alpha1.BackupProfile, chosen *repo
 	return nil
 }
 
+// sharesSecret is true if the living group has its certificate in the same Secret.
+func (t template) sharesSecret(tls *v1alpha1.TLSSpec) bool {
+	return t.living != nil && t.living.TLS != nil && t.living.TLS.SecretName == tls.SecretName
+}
+
 // adjust removes from the specification what only one group can have.
 func (op *Op) adjust(p *planned, t template) {
 	spec := &p.group.Spec
-	if tls := spec.TLS; tls != nil && tls.IssuerRef != nil && t.living && op.Namespace == op.FromNamespace {
+	if tls := spec.TLS; tls != nil && tls.IssuerRef != nil && t.sharesSecret(tls) && op.Namespace == op.FromNamespace {
 		name := op.Group + "-tls"
 		if name == tls.SecretName {
 			name = op.Group + "-restored-tls"
@@ -203,7 +208,7 @@ func (op *Op) adjust(p *planned, t template) {
 		copied.SecretName = name
 		spec.TLS = &copied
 	}
-	if spec.DNS != nil && t.living {
+	if spec.DNS != nil && t.living != nil && t.living.DNS != nil && t.living.DNS.Name == spec.DNS.Name {
 		spec.DNS = nil
 		p.say("Left out", "spec.dns: two groups would publish one name; add it once %s is gone", op.From)
 	}

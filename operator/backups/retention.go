@@ -111,7 +111,7 @@ func (b *Backups) beingRestored(ctx context.Context, of types.NamespacedName, no
 	out := restored{}
 	for i := range groups.Items {
 		g := &groups.Items[i]
-		if !restores(g, now) || sourceOf(g) != of {
+		if namespace, group := g.RestoreSource(); !restores(g, now) || namespace != of.Namespace || group != of.Name {
 			continue
 		}
 		name, key := g.Spec.InitFromBackup.Backup, client.ObjectKeyFromObject(g)
@@ -137,14 +137,6 @@ func restores(g *v1alpha1.MysqlFailoverGroup, now time.Time) bool {
 		began = st.StartedAt.Time
 	}
 	return st != nil && st.Phase == v1alpha1.RestoreLoading || began.IsZero() || now.Sub(began) < restoreHolds // of what is not known nothing goes
-}
-
-// sourceOf is the group whose backup a group begins with.
-func sourceOf(g *v1alpha1.MysqlFailoverGroup) types.NamespacedName {
-	if f := g.Spec.InitFromBackup.From; f != nil {
-		return types.NamespacedName{Namespace: cmp.Or(f.Namespace, g.Namespace), Name: cmp.Or(f.Group, g.Name)}
-	}
-	return client.ObjectKeyFromObject(g)
 }
 
 // sweep removes what killed attempts left, once a day: while the finished Job of the last sweep exists, it makes no other.
