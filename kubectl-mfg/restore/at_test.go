@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -127,5 +128,25 @@ func TestAtWithoutLooking(t *testing.T) {
 	}
 	if _, err := op.Run(t.Context(), pitrtest.Environment(&out, 0), c); err == nil || !strings.Contains(err.Error(), "has no archive") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A missing Secret is named before a pod is made to look into the archive: that pod would not start, and would not say why.
+func TestAtWithoutASecret(t *testing.T) {
+	for _, name := range []string{"keys", "ca", "identity"} {
+		c := pitrtest.New(t)
+		if err := c.Fake.CoreV1().Secrets("shop").Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		op := to("latest")
+		if err := op.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		var out pitrtest.Output
+		_, err := op.Run(t.Context(), pitrtest.Environment(&out, 0), c)
+		var own *cli.Error
+		if !errors.As(err, &own) || own.Code != cli.ExitRefused || !strings.Contains(err.Error(), "there is no Secret "+name) || c.Pod != nil {
+			t.Errorf("without Secret %s: %v, pod %v", name, err, c.Pod)
+		}
 	}
 }

@@ -42,8 +42,8 @@ func secretsOf(p *planned) []needed {
 	return all
 }
 
-// check looks at what a restore needs, before anything begins. It names what it may not see, and continues without.
-func (op *Op) check(ctx context.Context, c Cluster, p *planned) error {
+// prerequisites looks at what a restore needs, before anything begins. It names what it may not see, and continues without.
+func (op *Op) prerequisites(ctx context.Context, c Cluster, p *planned) error {
 	for _, n := range secretsOf(p) {
 		if err := op.checkSecret(ctx, c, p, n); err != nil {
 			return err
@@ -58,7 +58,7 @@ func (op *Op) check(ctx context.Context, c Cluster, p *planned) error {
 	if tls := p.group.Spec.TLS; tls != nil && tls.IssuerRef == nil && !tls.Made() {
 		p.say("See to it", "the certificate in Secret %s must name the Services of %s: mysql-%s-primary.%s.svc and the others of docs/install.md", tls.SecretName, op.Group, op.Group, op.Namespace)
 	}
-	return op.rehearse(ctx, c, p)
+	return nil
 }
 
 // checkSecret looks whether the keys exist; their values never leave this function.

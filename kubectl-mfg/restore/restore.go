@@ -148,11 +148,15 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 	if unseen != "" {
 		plan.say("Unseen", "%s", unseen)
 	}
+	// First, because a pod that reads the archive mounts the same Secrets: without one of them it does not start, and does not say why.
+	if err := op.prerequisites(ctx, c, plan); err != nil {
+		return cli.ExitError, err
+	}
 	if err := op.aim(ctx, c, plan); err != nil {
 		return cli.ExitError, err
 	}
 	op.rep.Backup = plan.group.Spec.InitFromBackup.Backup
-	if err := op.check(ctx, c, plan); err != nil {
+	if err := op.rehearse(ctx, c, plan); err != nil {
 		return cli.ExitError, err
 	}
 	op.rep.Checks = plan.checks
