@@ -253,6 +253,20 @@ func TestUpgradeResumeAfterAStop(t *testing.T) {
 	}
 }
 
+// A pause that somebody sets while the command asks is not what its user agreed to end.
+func TestUpgradeResumeAfterAPause(t *testing.T) {
+	f := campaigning(t)
+	f.lease.Annotations[v1alpha1.AnnotationUpgradeStopped] = "shop/billing was not healthy"
+	f.conflicts = 1
+	f.meanwhile = func(l *coordinationv1.Lease) {
+		l.Annotations[v1alpha1.AnnotationUpgradePaused] = "2026-11-24T12:00:00Z"
+	}
+	got := run(t, f, runOptions{}, strings.Fields("upgrade resume --yes")...)
+	if got.code != cli.ExitRefused || !strings.Contains(got.errOut, "kubectl mfg upgrade status") || f.lease.Annotations[v1alpha1.AnnotationUpgradePaused] == "" {
+		t.Errorf("%+v, %v", got, f.lease.Annotations)
+	}
+}
+
 // TestUpgradePin: one group is pinned with a word on why, and no other thing is touched.
 func TestUpgradePin(t *testing.T) {
 	f := campaigning(t)

@@ -154,7 +154,7 @@ func (op *Hold) annotate(ctx context.Context, env cli.Environment, c HoldCluster
 	if op.DryRun == request.DryRunServer {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
-	agreed := lease.Annotations[v1alpha1.AnnotationUpgradeStopped]
+	agreed, pause := lease.Annotations[v1alpha1.AnnotationUpgradeStopped], lease.Annotations[v1alpha1.AnnotationUpgradePaused]
 	for try := 1; ; try++ {
 		body, err := patchOf(lease, change)
 		if err != nil {
@@ -175,6 +175,9 @@ func (op *Hold) annotate(ctx context.Context, env cli.Environment, c HoldCluster
 		}
 		if stopped := lease.Annotations[v1alpha1.AnnotationUpgradeStopped]; op.Resume && stopped != agreed {
 			return cli.Refused("refused: it stopped meanwhile: %s\n  look at that group, then ask again", stopped)
+		}
+		if paused := lease.Annotations[v1alpha1.AnnotationUpgradePaused]; op.Resume && paused != pause {
+			return cli.Refused("refused: somebody paused or resumed upgrades meanwhile; nothing was changed\n  see how it is now: kubectl mfg upgrade status")
 		}
 	}
 }
