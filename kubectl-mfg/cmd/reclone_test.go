@@ -49,6 +49,27 @@ func TestReclone(t *testing.T) {
 	}
 }
 
+// What is lost was shown for a copy of the site that was active then. After a failover it is another question.
+func TestRecloneAfterAFailoverMeanwhile(t *testing.T) {
+	for name, move := range map[string]func(*v1alpha1.MysqlFailoverGroupStatus){
+		"to another site": func(s *v1alpha1.MysqlFailoverGroupStatus) { s.ActiveSite, s.Epoch = "frankfurt", s.Epoch+1 },
+		"there and back":  func(s *v1alpha1.MysqlFailoverGroupStatus) { s.Epoch += 2 },
+	} {
+		f := loadHealthy(t)
+		f.conflicts = 1
+		moved := false
+		got := run(t, f, runOptions{tick: func(int) {
+			if !moved {
+				moved = true
+				move(&f.groups[0].Status)
+			}
+		}}, strings.Fields("reclone orders madrid -n shop --yes --confirm-data-loss")...)
+		if got.code != cli.ExitRefused || !strings.Contains(got.errOut, "meanwhile") || len(f.patched) != 0 || f.groups[0].Annotations[v1alpha1.AnnotationRecloneSite] != "" {
+			t.Errorf("%s: %+v, asked %v", name, got, f.patched)
+		}
+	}
+}
+
 // TestRecloneWaitsForTheReplica: a site that holds the data is no candidate before it replicates. The command ends when a planned failover to it can
 // be asked for, and not before; a site that never replicates does not hold it up for good.
 func TestRecloneWaitsForTheReplica(t *testing.T) {

@@ -28,7 +28,7 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c request.Cluster) (
 	if err != nil {
 		return cli.ExitError, err
 	}
-	check := func(g *v1alpha1.MysqlFailoverGroup) error { return op.allowed(g) }
+	check := func(g *v1alpha1.MysqlFailoverGroup) error { return op.allowed(g, view.Group) }
 	if err := check(view.Group); err != nil {
 		return cli.ExitError, err
 	}
@@ -60,12 +60,16 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c request.Cluster) (
 	return op.Finish(env, rep)
 }
 
-func (op *Op) allowed(g *v1alpha1.MysqlFailoverGroup) error {
+// allowed compares with what the plan was made of: what is lost depends on the site that is copied, and a confirmation counts for that one.
+func (op *Op) allowed(g, shown *v1alpha1.MysqlFailoverGroup) error {
 	if _, known := request.RoleOf(g, op.Site); !known {
 		return op.noSuchSite(g)
 	}
 	if g.Status.ActiveSite == op.Site {
 		return cli.Refused("refused: %s is the active site\n  move the role first: kubectl mfg failover %s -n %s --to SITE", op.Site, op.Group, op.Namespace)
+	}
+	if g.Status.ActiveSite != shown.Status.ActiveSite || g.Status.Epoch != shown.Status.Epoch {
+		return cli.Refused("refused: the role moved to %s meanwhile, and %s may have transactions that it lacks; nothing was changed\n  see what would be lost now: %s", cli.OrDash(g.Status.ActiveSite), op.Site, op.command())
 	}
 	return request.NotMoving(g)
 }
