@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,6 +43,7 @@ type twoSites struct {
 	mu       sync.Mutex
 	open     string // "" while nobody takes writes
 	kill     bool   // the next statement of anybody ends its session
+	hangs    bool   // nobody's question is answered
 	rows     map[string]bool
 	sessions int
 	said     []string
@@ -75,6 +77,11 @@ func (s *twoSites) Exec(ctx context.Context, e pods.Execution) error {
 		return fmt.Errorf("password %q", lines.Text())
 	}
 	if e.Command[len(e.Command)-1] != "--force" {
+		hangs := false
+		if s.do(func() { hangs = s.hangs }); hangs {
+			<-ctx.Done()
+			return ctx.Err()
+		}
 		return s.once(lines, e.Out)
 	}
 	s.mu.Lock()
@@ -175,6 +182,28 @@ func TestCanary(t *testing.T) {
 	if all := strings.Join(s.commands, "\n"); strings.Contains(all, "hunter2") {
 		t.Errorf("the password is on a command line:\n%s", all)
 	}
+}
+
+// A mysqld whose volume hangs takes the connection and answers nothing: the drill ends all the same, after an interrupt too.
+func TestCanaryOnASiteThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTwoSites()
+		k, err := drillOfTwo().StartCanary(t.Context(), cli.System(), s, "paris")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.do(func() { s.hangs = true })
+		interrupted, cancel := context.WithCancel(t.Context())
+		cancel()
+		began := time.Now()
+		got := k.Judge(interrupted, "paris")
+		if got.Missing != nil || !strings.Contains(got.Message, "could not be read") || time.Since(began) != time.Minute {
+			t.Errorf("after %s: %+v", time.Since(began), got)
+		}
+		if err := k.End(interrupted, "paris"); err == nil || time.Since(began) > 2*time.Minute {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+	})
 }
 
 // TestCanaryRefused: a drill that cannot be measured does not begin, and says how to do without.

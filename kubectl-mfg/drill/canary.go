@@ -31,6 +31,8 @@ const (
 	canaryRestart = 100 * time.Millisecond
 	// canaryPatience is how long the first row, and the last words, may take.
 	canaryPatience = 10 * time.Second
+	// judgePatience is how long it may take to read all rows.
+	judgePatience = time.Minute
 )
 
 // Canary writes rows on both sites of a drill, over the socket in the pod, and notes when each was acknowledged. The site
@@ -241,13 +243,16 @@ func (k *Canary) say(words string) {
 	}
 }
 
-// Judge ends the writing and looks for every acknowledged row on the site that is active now.
+// Judge ends the writing and looks for every acknowledged row on the site that is active now. It does so after an interrupt too, but not without
+// bound: a mysqld whose volume hangs takes the connection and never answers.
 func (k *Canary) Judge(ctx context.Context, active string) *verdict.Canary {
 	if k == nil {
 		return nil
 	}
 	k.Stop()
 	out := &verdict.Canary{Rows: int64(len(k.Acked)), EveryMillis: canaryEvery.Milliseconds()}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), judgePatience)
+	defer cancel()
 	raw, err := k.sql(ctx, active, "SELECT id FROM "+k.table)
 	if err != nil {
 		out.Message = "the rows could not be read: " + cli.FirstLine(err)

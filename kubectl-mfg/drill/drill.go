@@ -119,15 +119,22 @@ func (op *Op) measured(ctx context.Context, env cli.Environment, c Cluster, home
 	if op.Writer == nil {
 		return failure, nil
 	}
-	active := home
-	if g, err := c.Group(context.WithoutCancel(ctx), op.Namespace, op.Group); err == nil && g.Status.ActiveSite != "" {
-		active = g.Status.ActiveSite
-	}
-	d.Canary = op.Writer.Judge(context.WithoutCancel(ctx), active)
+	active := op.activeAtTheEnd(ctx, c, home)
+	d.Canary = op.Writer.Judge(ctx, active)
 	if err := op.Writer.End(ctx, active); err != nil {
 		fmt.Fprintf(env.ErrOut, "warning: %v\n", err)
 	}
 	return failure, nil
+}
+
+// activeAtTheEnd asks after an interrupt too, but not without bound.
+func (op *Op) activeAtTheEnd(ctx context.Context, c Cluster, home string) string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), canaryPatience)
+	defer cancel()
+	if g, err := c.Group(ctx, op.Namespace, op.Group); err == nil && g.Status.ActiveSite != "" {
+		return g.Status.ActiveSite
+	}
+	return home
 }
 
 // choose refuses a drill of a group that is not well: it would be an experiment.
