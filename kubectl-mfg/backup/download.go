@@ -170,13 +170,17 @@ func (f *fetch) run(ctx context.Context, c Fetcher) (int64, error) {
 	}
 	from, to := io.Pipe()
 	said, sent := &tail{}, make(chan error, 1)
+	// Exec reads all that a pod sends, whether or not anybody takes it: what nobody wants any more has to be called off.
+	sending, callOff := context.WithCancel(ctx)
+	defer callOff()
 	go func() {
-		err := c.Exec(ctx, pods.Execution{Namespace: f.backup.Namespace, Pod: name, Container: containerBackup, Command: []string{reader.Program, "fetch"}, Out: to, ErrOut: said})
+		err := c.Exec(sending, pods.Execution{Namespace: f.backup.Namespace, Pod: name, Container: containerBackup, Command: []string{reader.Program, "fetch"}, Out: to, ErrOut: said})
 		_ = to.CloseWithError(orEOF(err))
 		sent <- err
 	}()
 	n, err := f.take(from)
 	_ = from.CloseWithError(errors.New("nobody reads any more"))
+	callOff()
 	failed := <-sent
 	var exit utilexec.CodeExitError
 	switch {

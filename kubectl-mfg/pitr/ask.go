@@ -148,13 +148,17 @@ func (e *exchange) run(ctx context.Context, take func(wire.InspectLine) error) (
 	from, to := io.Pipe()
 	e.pod.Out, e.pod.ErrOut = to, io.Discard // the answer says what went wrong; the log is for debugging the program
 	sent := make(chan error, 1)
+	// Exec reads all that a pod sends, whether or not anybody takes it: what nobody wants any more has to be called off.
+	sending, callOff := context.WithCancel(ctx)
+	defer callOff()
 	go func() {
-		err := e.c.Exec(ctx, e.pod)
+		err := e.c.Exec(sending, e.pod)
 		_ = to.Close()
 		sent <- err
 	}()
 	end, err := answer(from, take)
 	_ = from.CloseWithError(errors.New("nobody reads any more"))
+	callOff()
 	failed := <-sent
 	switch {
 	case err == nil && end.Reason != wire.BackupSucceeded:
@@ -163,7 +167,7 @@ func (e *exchange) run(ctx context.Context, take func(wire.InspectLine) error) (
 		return end, nil
 	case apierrors.IsForbidden(failed):
 		return end, cli.RightsHint(failed, "create", "pods/exec", e.pod.Namespace)
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && errors.Is(err, errCutOff):
 		return end, cli.WaitedOut("the answer did not come in time\n  give it more: --timeout; or narrow the question down: --since, --until, --epoch")
 	case errors.Is(err, errCutOff) && failed != nil:
 		return end, fmt.Errorf("read the archive: %w (%w)\n  does the image have the program backup of this version? --image IMAGE names another", err, failed)
