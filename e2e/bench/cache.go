@@ -222,17 +222,12 @@ func (k *cacheBench) moves(ctx context.Context, a cacheArm, run int, p *cachePla
 		}
 		return err
 	}
-	w, err := g.StartSessions(ctx, fmt.Sprintf("%d-%d", run, time.Now().Unix()%1_000_000), k.dir(run))
-	if err != nil {
-		return nil, err
+	samples, j, moved := k.underSessions(ctx, g, g, c, run)
+	if j == nil {
+		return samples, moved
 	}
-	samples, moved := k.sessionOn(ctx, g, c, cacheMovesOfRun)
-	j, err := w.Stop(context.WithoutCancel(ctx))
-	if err != nil {
-		return samples, errors.Join(moved, err, w.Remove(context.WithoutCancel(ctx)))
-	}
-	pauses := cachePauses(j)
-	p.take(run, j, pauses)
+	pauses := cachePauses(*j)
+	p.take(run, *j, pauses)
 	if moved == nil && len(pauses) != len(samples) {
 		moved = fmt.Errorf("MySQL moved %d times, and the sessions %d times", len(samples), len(pauses))
 	}
@@ -246,19 +241,28 @@ func (k *cacheBench) movesWithout(ctx context.Context, g *stage.Group, c benchCa
 	if err != nil {
 		return nil, err
 	}
-	w, err := other.StartSessions(ctx, fmt.Sprintf("%d-%d", run, time.Now().Unix()%1_000_000), k.dir(run))
-	if err != nil {
-		return nil, err
+	samples, j, moved := k.underSessions(ctx, other, g, c, run)
+	if j == nil {
+		return samples, moved
 	}
-	samples, moved := k.sessionOn(ctx, g, c, cacheMovesOfRun)
-	j, err := w.Stop(context.WithoutCancel(ctx))
-	if err != nil {
-		return samples, errors.Join(moved, err, w.Remove(context.WithoutCancel(ctx)))
-	}
-	if changes := cachePauses(j); len(changes) > 0 {
+	if changes := cachePauses(*j); len(changes) > 0 {
 		return samples, errors.Join(moved, fmt.Errorf("the cache of the other group moved %d times meanwhile", len(changes)))
 	}
 	return samples, moved
+}
+
+// underSessions moves one group while sessions are written in the cache of a group, the same or another. The journal is nil if there is none.
+func (k *cacheBench) underSessions(ctx context.Context, cached, moving *stage.Group, c benchCase, run int) ([]sample, *journal.Journal, error) {
+	w, err := cached.StartSessions(ctx, fmt.Sprintf("%d-%d", run, time.Now().Unix()%1_000_000), k.dir(run))
+	if err != nil {
+		return nil, nil, err
+	}
+	samples, moved := k.sessionOn(ctx, moving, c, cacheMovesOfRun)
+	j, err := w.Stop(context.WithoutCancel(ctx))
+	if err != nil {
+		return samples, nil, errors.Join(moved, err, w.Remove(context.WithoutCancel(ctx)))
+	}
+	return samples, &j, moved
 }
 
 // cachePauses are the pauses of the unluckiest session at each change of the server that took writes.
