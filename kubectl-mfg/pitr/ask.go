@@ -167,7 +167,7 @@ func (e *exchange) run(ctx context.Context, take func(wire.InspectLine) error) (
 		return end, nil
 	case apierrors.IsForbidden(failed):
 		return end, cli.RightsHint(failed, "create", "pods/exec", e.pod.Namespace)
-	case ctx.Err() != nil && errors.Is(err, errCutOff):
+	case ctx.Err() != nil: // the last line may be half of one
 		return end, cli.WaitedOut("the answer did not come in time\n  give it more: --timeout; or narrow the question down: --since, --until, --epoch")
 	case errors.Is(err, errCutOff) && failed != nil:
 		return end, fmt.Errorf("read the archive: %w (%w)\n  does the image have the program backup of this version? --image IMAGE names another", err, failed)

@@ -3,6 +3,7 @@
 package pitr_test
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -246,6 +247,24 @@ func TestTroubles(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The time may run out in the middle of a line: it is the time that people have to hear of, not the half line.
+func TestTheTimeEndsInALine(t *testing.T) {
+	c := pitrtest.New(t)
+	c.Raw, c.Hangs = []byte(`{"transaction":{"gt`), true
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	op := pitr.Find{Common: common(), BeforeDrop: "orders", Limit: 1}
+	if err := op.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	var out pitrtest.Output
+	_, err := op.Run(ctx, pitrtest.Environment(&out, 0), c)
+	var own *cli.Error
+	if !errors.As(err, &own) || own.Code != cli.ExitTimeout || !strings.Contains(err.Error(), "--timeout") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -42,6 +42,8 @@ type Cluster struct {
 	// Lines are what the pod answers, Raw what it writes instead; Err is how the exec ends.
 	Lines []wire.InspectLine
 	Raw   []byte
+	// Hangs has the exec go on after that until it is called off.
+	Hangs bool
 	Err   error
 
 	// Pod, Ran and Asked record what was made, run and asked. Made is a group that was made or rehearsed.
@@ -127,6 +129,10 @@ func (c *Cluster) Exec(ctx context.Context, e pods.Execution) error {
 		}
 	}
 	if _, err := e.Out.Write(c.Raw); err != nil {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	if c.Hangs {
 		<-ctx.Done()
 		return ctx.Err()
 	}
