@@ -18,7 +18,7 @@ import (
 	"github.com/mysql-mfg/mfg/internal/bucket"
 )
 
-// hangs is a storage that does not answer: its only manifest is a pipe that nobody writes into, so whoever opens it waits in the kernel.
+// hangs is a storage that does not answer: its only manifest is a pipe without a writer, so opening it blocks.
 func hangs(t *testing.T) bucket.Config {
 	t.Helper()
 	place := bucket.Config{Folder: t.TempDir(), Namespace: "shop", Group: "orders"}

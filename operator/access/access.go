@@ -78,7 +78,7 @@ type Access struct {
 
 	mu   sync.Mutex
 	read map[place]known
-	// reading has one read of a Secret at a time, whoever waits for it.
+	// reading shares one read of a Secret among all that wait for it.
 	reading singleflight.Group
 }
 
