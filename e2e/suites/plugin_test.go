@@ -311,7 +311,7 @@ func TestPluginDrills(t *testing.T) {
 	// Two moves, and the rows of the canary.
 	a.says(t, `failures="0"`, `tests="3"`, "there "+group.Status.ActiveSite, "canaryPauseMillis=", `<property name="canaryMissing" value="0">`)
 	t.Log(a.out)
-	if left := query(t, g, group.Status.ActiveSite, "SHOW SCHEMAS LIKE 'mfg_drill'"); left != "" {
+	if left := query(t, g, group.Status.ActiveSite, "SHOW SCHEMAS LIKE 'mfg\\_drill%'"); left != "" {
 		t.Errorf("the drill left %s behind", left)
 	}
 	if err := os.WriteFile(filepath.Join(t.ArtifactDir(), "drill.xml"), []byte(a.out), 0o600); err != nil {

@@ -44,6 +44,7 @@ type twoSites struct {
 	open     string // "" while nobody takes writes
 	kill     bool   // the next statement of anybody ends its session
 	hangs    bool   // nobody's question is answered
+	deaf     bool   // the API server takes requests and answers none
 	rows     map[string]bool
 	sessions int
 	said     []string
@@ -61,11 +62,16 @@ func newTwoSites() *twoSites {
 
 func (s *twoSites) Kube() kubernetes.Interface { return s.kube }
 
-func (s *twoSites) Group(context.Context, string, string) (*v1alpha1.MysqlFailoverGroup, error) {
+func (s *twoSites) Group(ctx context.Context, _, _ string) (*v1alpha1.MysqlFailoverGroup, error) {
+	deaf := false
+	if s.do(func() { deaf = s.deaf }); deaf {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	return &v1alpha1.MysqlFailoverGroup{Spec: v1alpha1.MysqlFailoverGroupSpec{Sites: []v1alpha1.Site{{Name: "paris"}, {Name: "frankfurt"}}}}, nil
 }
 
-var insert = regexp.MustCompile(`^INSERT INTO mfg_drill\.canary_\d+ SELECT (\d+) FROM DUAL WHERE NOT @@global\.super_read_only AND NOT @@global\.offline_mode;`)
+var insert = regexp.MustCompile(`^INSERT INTO mfg_drill_\d+\.canary SELECT (\d+) FROM DUAL WHERE NOT @@global\.super_read_only AND NOT @@global\.offline_mode;`)
 
 // Exec plays the mysql client.
 func (s *twoSites) Exec(ctx context.Context, e pods.Execution) error {
@@ -175,8 +181,10 @@ func TestCanary(t *testing.T) {
 	if err := k.End(t.Context(), "frankfurt"); err != nil {
 		t.Error(err)
 	}
-	if last := s.said[len(s.said)-1]; last != "DROP SCHEMA IF EXISTS mfg_drill" {
-		t.Errorf("the last thing said is %q", last)
+	// It removes what it made, and no schema of another drill.
+	made, of := strings.CutPrefix(s.said[0], "CREATE SCHEMA mfg_drill_")
+	if last := s.said[len(s.said)-1]; !of || made == "" || last != "DROP SCHEMA IF EXISTS mfg_drill_"+made {
+		t.Errorf("it made %q, and the last thing said is %q", s.said[0], last)
 	}
 	// I11: what is on a command line is in the audit log of the API server.
 	if all := strings.Join(s.commands, "\n"); strings.Contains(all, "hunter2") {
@@ -202,6 +210,24 @@ func TestCanaryOnASiteThatHangs(t *testing.T) {
 		}
 		if err := k.End(interrupted, "paris"); err == nil || time.Since(began) > 2*time.Minute {
 			t.Errorf("after %s: %v", time.Since(began), err)
+		}
+	})
+}
+
+// An API server that hangs while a session looks for its pod holds neither the judgement nor the end.
+func TestCanaryBesideAnAPIServerThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTwoSites()
+		k, err := drillOfTwo().StartCanary(t.Context(), cli.System(), s, "paris")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.do(func() { s.deaf, s.kill = true, true })
+		time.Sleep(time.Second)
+		began := time.Now()
+		k.Stop()
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("the sessions ended after %s", took)
 		}
 	})
 }

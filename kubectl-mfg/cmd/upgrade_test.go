@@ -253,6 +253,18 @@ func TestUpgradeResumeAfterAStop(t *testing.T) {
 	}
 }
 
+// A stop that somebody cleared while the command asked is told as such, not as a stop without a reason.
+func TestUpgradeResumeAfterAnotherCleared(t *testing.T) {
+	f := campaigning(t)
+	f.lease.Annotations[v1alpha1.AnnotationUpgradeStopped] = "shop/billing was not healthy"
+	f.conflicts = 1
+	f.meanwhile = func(l *coordinationv1.Lease) { delete(l.Annotations, v1alpha1.AnnotationUpgradeStopped) }
+	got := run(t, f, runOptions{}, strings.Fields("upgrade resume --yes")...)
+	if got.code != cli.ExitRefused || !strings.Contains(got.errOut, "somebody cleared the stop") || strings.Contains(got.errOut, "stopped meanwhile") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // A pause that somebody sets while the command asks is not what its user agreed to end.
 func TestUpgradeResumeAfterAPause(t *testing.T) {
 	f := campaigning(t)

@@ -23,8 +23,9 @@ import (
 )
 
 const (
-	// canarySchema holds the rows of a drill, and nothing else.
-	canarySchema = "mfg_drill"
+	// canarySchema begins the name of the schema of a drill. Each drill has its own: of two at once, the one that ends first
+	// must not drop the other's rows.
+	canarySchema = "mfg_drill_"
 	// canaryEvery is how often each site is tried: no pause can be measured more exactly.
 	canaryEvery = 20 * time.Millisecond
 	// canaryRestart is how long an ended session waits before the next one.
@@ -40,7 +41,8 @@ const (
 type Canary struct {
 	namespace, group string
 	sites            []string
-	table, password  string
+	schema, table    string
+	password         string
 	Env              cli.Environment
 	cluster          Cluster
 
@@ -63,13 +65,17 @@ type Acknowledged struct {
 // StartCanary makes the table on the active site, and writes until end. It returns once the first row is acknowledged.
 func (op *Op) StartCanary(ctx context.Context, env cli.Environment, c Cluster, home string) (*Canary, error) {
 	k := &Canary{namespace: op.Namespace, group: op.Group, sites: []string{home, op.To}, Env: env, cluster: c, quit: make(chan struct{}),
-		table: fmt.Sprintf("%s.canary_%d", canarySchema, env.Now().Unix())}
+		schema: canarySchema + strconv.FormatInt(env.Now().UnixMilli(), 10)}
+	k.table = k.schema + ".canary"
 	var err error
 	if k.password, err = (&mysqlclient.Op{Namespace: op.Namespace, Group: op.Group, User: "root"}).Password(ctx, c); err != nil {
 		return nil, k.without(err)
 	}
-	if _, err := k.sql(ctx, home, "CREATE SCHEMA IF NOT EXISTS "+canarySchema+"; CREATE TABLE "+k.table+" (id BIGINT PRIMARY KEY)"); err != nil {
+	if _, err := k.sql(ctx, home, "CREATE SCHEMA "+k.schema); err != nil {
 		return nil, k.without(err)
+	}
+	if _, err := k.sql(ctx, home, "CREATE TABLE "+k.table+" (id BIGINT PRIMARY KEY)"); err != nil {
+		return nil, errors.Join(k.without(err), k.End(ctx, home))
 	}
 	for _, site := range k.sites {
 		k.done.Go(func() { k.write(context.WithoutCancel(ctx), site) })
@@ -148,19 +154,9 @@ func (k *Canary) write(ctx context.Context, site string) {
 func (k *Canary) session(ctx context.Context, site string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	pod, err := (&mysqlclient.Op{Namespace: k.namespace, Group: k.group, Site: site}).Pod(ctx, k.cluster)
-	if err != nil {
-		return err
-	}
-	in, statements := io.Pipe()
 	ended := make(chan struct{})
-	go func() {
-		k.feed(statements, ended)
-		_ = statements.Close()
-	}()
-	// A client stuck in a statement does not see the end of its input.
-	stop := context.AfterFunc(ctx, func() { _ = in.Close() })
-	defer stop()
+	defer close(ended)
+	// It begins before the first request: an API server that hangs must not hold Stop.
 	go func() {
 		select {
 		case <-k.quit:
@@ -168,12 +164,23 @@ func (k *Canary) session(ctx context.Context, site string) error {
 		case <-ended:
 		}
 	}()
+	pod, err := (&mysqlclient.Op{Namespace: k.namespace, Group: k.group, Site: site}).Pod(ctx, k.cluster)
+	if err != nil {
+		return err
+	}
+	in, statements := io.Pipe()
+	go func() {
+		k.feed(statements, ended)
+		_ = statements.Close()
+	}()
+	// A client stuck in a statement does not see the end of its input.
+	stop := context.AfterFunc(ctx, func() { _ = in.Close() })
+	defer stop()
 	err = k.cluster.Exec(ctx, k.execution(pod, in, &eachLine{do: func(l string) { k.acknowledge(site, l) }}, &eachLine{do: func(l string) {
 		if k.ends(l) {
 			cancel()
 		}
 	}}))
-	close(ended)
 	_ = in.Close()
 	return err
 }
@@ -290,8 +297,8 @@ func (k *Canary) End(ctx context.Context, active string) error {
 	k.Stop()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), canaryPatience)
 	defer cancel()
-	if _, err := k.sql(ctx, active, "DROP SCHEMA IF EXISTS "+canarySchema); err != nil {
-		return fmt.Errorf("the schema %s is left behind: %w\n  to remove it: kubectl mfg mysql %s SITE -n %s -e 'DROP SCHEMA %s'", canarySchema, err, k.group, k.namespace, canarySchema)
+	if _, err := k.sql(ctx, active, "DROP SCHEMA IF EXISTS "+k.schema); err != nil {
+		return fmt.Errorf("the schema %s is left behind: %w\n  to remove it: kubectl mfg mysql %s SITE -n %s -e 'DROP SCHEMA %s'", k.schema, err, k.group, k.namespace, k.schema)
 	}
 	return nil
 }

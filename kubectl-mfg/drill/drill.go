@@ -105,7 +105,7 @@ func (op *Op) canaryWords(home string) string {
 	if !op.Canary {
 		return "none: only what the operator measures is known"
 	}
-	return fmt.Sprintf("a row every %s on whichever of %s and %s takes writes, in the schema %s, which is dropped in the end", canaryEvery, home, op.To, canarySchema)
+	return fmt.Sprintf("a row every %s on whichever of %s and %s takes writes, in a schema of its own, which is dropped in the end", canaryEvery, home, op.To)
 }
 
 // measured moves the role there and back, with a canary if wanted. err is why it did not begin.

@@ -12,8 +12,9 @@ writes, to the moment at which it saw the new site open. And that of a canary, w
 every 20 ms: the longest time without an acknowledged row. At the end every acknowledged row must be there. Clients of the
 Service see the canary's pause plus the time that they take to reconnect.
 
-The canary runs the mysql client in the pods, as root and over the socket, in a schema mfg_drill that it drops at the end. It
-needs the rights to exec into pods and to read the group's root Secret; --canary=false does without.
+The canary runs the mysql client in the pods, as root and over the socket, in a schema of its own, mfg_drill_NUMBER, that it
+drops at the end. A drill that is killed leaves it behind; remove it with DROP SCHEMA. The canary needs the rights to exec into
+pods and to read the group's root Secret; --canary=false does without.
 
 The drill begins only if the group is healthy, and waits until it is healthy again between the two moves. If the way back
 fails, the role stays where it is, and the report says so. If the group is not healthy again within --timeout, or after

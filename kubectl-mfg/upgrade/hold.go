@@ -173,7 +173,11 @@ func (op *Hold) annotate(ctx context.Context, env cli.Environment, c HoldCluster
 		if lease, err = readLease(ctx, c.Kube(), op.OperatorNamespace); err != nil {
 			return err
 		}
-		if stopped := lease.Annotations[v1alpha1.AnnotationUpgradeStopped]; op.Resume && stopped != agreed {
+		stopped := lease.Annotations[v1alpha1.AnnotationUpgradeStopped]
+		if op.Resume && stopped == "" && agreed != "" {
+			return cli.Refused("refused: somebody cleared the stop meanwhile; nothing was changed\n  see how it is now: kubectl mfg upgrade status")
+		}
+		if op.Resume && stopped != agreed {
 			return cli.Refused("refused: it stopped meanwhile: %s\n  look at that group, then ask again", stopped)
 		}
 		if paused := lease.Annotations[v1alpha1.AnnotationUpgradePaused]; op.Resume && paused != pause {
