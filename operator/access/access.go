@@ -91,8 +91,10 @@ type place struct {
 
 // known is a Secret that was read.
 type known struct {
-	data  map[string][]byte
-	until time.Time
+	data map[string][]byte
+	// version is the resource version of what was read; empty once the Secret was found gone.
+	version string
+	until   time.Time
 	// missing is what the log says is gone: the Secret, or keys of it; empty while it is whole.
 	missing string
 	// former is the authority before the one in data; it is trusted until formerUntil.
@@ -101,9 +103,9 @@ type known struct {
 }
 
 // after returns what is known once a new content was read after k.
-func (k known) after(read map[string][]byte, now time.Time) known {
-	data, lost := k.kept(read)
-	next := known{data: data, missing: lost, until: now.Add(SecretAge), former: k.former, formerUntil: k.formerUntil}
+func (k known) after(read *corev1.Secret, now time.Time) known {
+	data, lost := k.kept(read.Data)
+	next := known{data: data, version: read.ResourceVersion, missing: lost, until: now.Add(SecretAge), former: k.former, formerUntil: k.formerUntil}
 	if before := k.data[keyCA]; len(before) > 0 && !bytes.Equal(before, data[keyCA]) {
 		next.former, next.formerUntil = before, now.Add(formerAge)
 	}

@@ -13,7 +13,9 @@ import (
 	"encoding/pem"
 	"errors"
 	"math/big"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -161,7 +163,18 @@ func group(tls bool) *v1alpha1.MysqlFailoverGroup {
 	return g
 }
 
+// written counts what reader was given: what is stored again has another version.
+var written atomic.Int64
+
 func reader(objects ...client.Object) client.Client {
+	for i, o := range objects {
+		o, is := o.DeepCopyObject().(client.Object)
+		if !is {
+			panic("DeepCopyObject of a client.Object is none")
+		}
+		o.SetResourceVersion(strconv.FormatInt(1000+written.Add(1), 10))
+		objects[i] = o
+	}
 	return fake.NewClientBuilder().WithObjects(objects...).Build()
 }
 

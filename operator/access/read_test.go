@@ -4,6 +4,7 @@ package access_test
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -98,4 +99,74 @@ func TestTheFirstReadOfASecretEnds(t *testing.T) {
 			t.Errorf("a read that takes two seconds: %v", err)
 		}
 	})
+}
+
+// remembering is an API server whose memory answers what may come from it, and whose etcd answers the rest.
+type remembering struct {
+	client.Reader // etcd
+	memory        client.Reader
+	asked         []string
+}
+
+func (r *remembering) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	var o client.GetOptions
+	if o.ApplyOptions(opts); o.Raw != nil && o.Raw.ResourceVersion == "0" {
+		r.asked = append(r.asked, "memory")
+		return r.memory.Get(ctx, key, obj)
+	}
+	r.asked = append(r.asked, "etcd")
+	return r.Reader.Get(ctx, key, obj)
+}
+
+// The API server's memory saves a read of etcd while nothing changed. It is behind, at times: what it says is never taken for a Secret's content.
+func TestTheServersMemoryOnlySaysThatNothingChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, other := reader(accounts()), reader(accounts())
+		r := &remembering{Reader: first, memory: first}
+		a := access.New(r, r)
+		for i, c := range []struct {
+			why          string
+			etcd, memory client.Reader
+			want         string
+			password     string
+		}{
+			{"nothing is known", first, first, "etcd", "po"},
+			{"nothing changed", first, first, "memory", "po"},
+			{"the memory has another version, which is older", changed(t, other, "new"), first, "memory", "po"},
+			{"the memory has it too", other, other, "memory etcd", "new"},
+			{"the memory is that of another server, and behind", other, first, "memory etcd", "new"},
+			{"nothing changed again", other, other, "memory", "new"},
+			{"the memory has no such Secret", other, reader(), "memory etcd", "new"},
+			{"it is gone", reader(), reader(), "memory etcd", "new"},
+			{"it is gone, and the memory does not know that yet", reader(), other, "etcd", "new"},
+			{"it is back", first, other, "etcd", "po"},
+		} {
+			if i > 0 {
+				time.Sleep(access.SecretAge + time.Second)
+			}
+			r.Reader, r.memory, r.asked = c.etcd, c.memory, nil
+			target, err := a.Site(t.Context(), group(false), "paris", "10.1.2.3")
+			if err != nil || target.Password != c.password || strings.Join(r.asked, " ") != c.want {
+				t.Errorf("%s: asked %v, password %q, %v; want %s, %q", c.why, r.asked, target.Password, err, c.want, c.password)
+			}
+		}
+	})
+}
+
+// changed stores another password of the operator, in both of its places.
+func changed(t *testing.T, c client.Client, password string) client.Client {
+	t.Helper()
+	secret := accounts()
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range secret.Data {
+		if string(value) == "po" {
+			secret.Data[key] = []byte(password)
+		}
+	}
+	if err := c.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
