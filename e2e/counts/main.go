@@ -41,6 +41,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 	dir := f.String("dir", "out/test", "where the parts leave their counts")
 	part := f.String("part", "", "name of this part")
 	live := f.Bool("live", false, "go: print what tests say as they say it")
+	took := f.Float64("took", 0, "total: the seconds from the first part's start to the last part's end; parts can overlap")
 	noSkip := f.Bool("no-skip", false, "go: a skipped test is a failed one")
 	if err := f.Parse(args[1:]); err != nil {
 		return fmt.Errorf("parse flags: %w", err)
@@ -52,7 +53,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 		r := &reader{out: out, live: *live, noSkip: *noSkip}
 		return record(*dir, *part, r.test(ctx, *part, f.Args()))
 	case "total":
-		return total(out, *dir, f.Args())
+		return total(out, *dir, *took, f.Args())
 	}
 	return fmt.Errorf("%q is none of step, go, total", args[0])
 }

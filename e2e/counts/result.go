@@ -58,14 +58,14 @@ func bySeconds(a, b timing) int {
 	return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.Name, b.Name))
 }
 
-// printTimes tells how long each part took, and which tests took longest.
-func printTimes(out io.Writer, parts []timing, tests []timing) {
+// printTimes tells how long each part took, how long all of them did if that is known, and which tests took longest.
+func printTimes(out io.Writer, parts []timing, took float64, tests []timing) {
 	var sum float64
 	for _, p := range parts {
 		sum += p.Seconds
 		_, _ = fmt.Fprintf(out, "time %-12s %8.1f s\n", p.Name, p.Seconds)
 	}
-	_, _ = fmt.Fprintf(out, "time %-12s %8.1f s\n", "together", sum)
+	_, _ = fmt.Fprintf(out, "time %-12s %8.1f s\n", "together", cmp.Or(took, sum))
 	for _, t := range slowest(tests, slow) {
 		_, _ = fmt.Fprintf(out, "slow %8.1f s  %s\n", t.Seconds, t.Name)
 	}
@@ -96,7 +96,7 @@ func record(dir, part string, r result) error {
 
 // total adds up the parts and prints the closing line. A part that left no counts has failed: it was killed, or never
 // ran.
-func total(out io.Writer, dir string, parts []string) error {
+func total(out io.Writer, dir string, took float64, parts []string) error {
 	var sum result
 	var times []timing
 	for _, part := range parts {
@@ -127,7 +127,7 @@ func total(out io.Writer, dir string, parts []string) error {
 			sum.Skipped = append(sum.Skipped, part+": "+name)
 		}
 	}
-	printTimes(out, times, sum.Tests)
+	printTimes(out, times, took, sum.Tests)
 	for _, name := range sum.Skipped {
 		_, _ = fmt.Fprintln(out, "skipped", name)
 	}
