@@ -39,6 +39,7 @@ RUNS ?=
 CASE ?=
 MERGE ?=
 POINTS ?=
+RATE ?=
 CACHES ?=
 GROUPS ?=
 FROM ?=
@@ -151,8 +152,8 @@ bench-keyring: build ## Measure encryption at rest: bring-up, a rotation, throug
 	@bin/bench -keyring $(if $(RUNS),-runs $(RUNS)) $(if $(CASE),-case $(CASE)) $(if $(filter-out 0,$(MERGE)),-merge) -out out/bench-keyring.json
 
 .PHONY: bench-cache
-bench-cache: build ## Measure planned failovers with sessions in a cache beside ones without, and emergencies beside caches in every state, CASE=planned,emergency RUNS=10 MERGE=1; writes out/bench-cache.json
-	@bin/bench -cache $(if $(RUNS),-runs $(RUNS)) $(if $(CASE),-case $(CASE)) $(if $(LEASE),-lease $(LEASE)) $(if $(filter-out 0,$(MERGE)),-merge) -out out/bench-cache.json
+bench-cache: build ## Measure planned failovers with sessions in a cache beside ones without, and emergencies beside caches in every state, CASE=planned,emergency RUNS=10 MERGE=1, RATE=60 loads MySQL less; writes out/bench-cache.json
+	@bin/bench -cache $(if $(RATE),-rate $(RATE)) $(if $(RUNS),-runs $(RUNS)) $(if $(CASE),-case $(CASE)) $(if $(LEASE),-lease $(LEASE)) $(if $(filter-out 0,$(MERGE)),-merge) -out out/bench-cache.json
 
 .PHONY: bench-backup
 bench-backup: build ## Measure backups and restores of both methods, with age and without, beside mysqldump | zstd and a copy of the directory, SIZE=5GiB RUNS=3 CASE=logical,physical-age MERGE=1; writes out/bench-backup.json

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,7 +153,7 @@ func (k *cacheBench) planned(ctx context.Context) error {
 	if k.options.runs > 0 {
 		runs = k.options.runs
 	}
-	p := &cachePlanned{}
+	p := &cachePlanned{WriterRate: cmp.Or(k.options.rate, fullRate)}
 	k.figures.Planned = p
 	var errs []error
 	for n := range runs {

@@ -51,6 +51,8 @@ type cacheSample struct {
 // cachePlanned are planned failovers of a group without a cache and of one with it, in turn.
 type cachePlanned struct {
 	origin
+	// WriterRate is how many commits a second the clients of MySQL asked for, behind the Service.
+	WriterRate int `json:"writerRate"`
 	// Moves is how often sessions changed the server, SessionsWritten how many sessions there were, SessionsLost how many of them lost
 	// a key that was acknowledged, KeysLost how many keys.
 	Moves           int `json:"moves"`
@@ -211,8 +213,8 @@ func (f *cacheFigures) print(out io.Writer) {
 		if p.Interval != nil {
 			at = fmt.Sprintf("95 %%: %.3f to %.3f", p.Interval.Low, p.Interval.High)
 		}
-		fmt.Fprintf(w, "MySQL's planned pause (medians of %d and %d)\toperator's %.3f s without, %.3f s with; clients' %.3f s and %.3f s (%s)\t%.2f\t%s\n",
-			p.Without.Runs, p.With.Runs, p.Without.OperatorP50Seconds, p.With.OperatorP50Seconds, p.Without.P50Seconds, p.With.P50Seconds,
+		fmt.Fprintf(w, "MySQL's planned pause (medians of %d and %d, %d commits/s asked for)\toperator's %.3f s without, %.3f s with; clients' %.3f s and %.3f s (%s)\t%.2f\t%s\n",
+			p.Without.Runs, p.With.Runs, p.WriterRate, p.Without.OperatorP50Seconds, p.With.OperatorP50Seconds, p.Without.P50Seconds, p.With.P50Seconds,
 			at, cacheSlower, p.Verdict)
 	}
 	if e := f.Emergency; e != nil {

@@ -144,7 +144,7 @@ func (f *floodFigures) print(out io.Writer) {
 
 // floodless makes planned failovers as they will be made beside the flood, but without it.
 func (b *bench) floodless(ctx context.Context, g *stage.Group, c benchCase) ([]sample, error) {
-	s, err := openSession(ctx, g, "flood-none")
+	s, err := openSession(ctx, g, "flood-none", 0)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (b *bench) floodless(ctx context.Context, g *stage.Group, c benchCase) ([]s
 
 // floodCase makes failovers of one kind beside the flood: planned ones for floodTime, of the others one.
 func (b *bench) floodCase(ctx context.Context, g *stage.Group, c benchCase, out *floodFigures, watch *memoryWatch) ([]sample, error) {
-	s, err := openSession(ctx, g, "flood-"+c.Name)
+	s, err := openSession(ctx, g, "flood-"+c.Name, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,7 @@ type options struct {
 	out         string
 	lease       time.Duration
 	merge       bool
+	rate        int
 	switchovers bool
 	keyring     bool
 	cache       bool
@@ -57,6 +58,7 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.out, "out", "out/bench-failover.json", "file for the figures")
 	f.DurationVar(&o.lease, "lease", 0, "spec.sidecar.leaseTimeout; 0: the default")
 	f.BoolVar(&o.merge, "merge", false, "keep what the file says of the cases that do not run now")
+	f.IntVar(&o.rate, "rate", 0, fmt.Sprintf("commits a second that -cache asks for, of each group; 0: %d, which two processors cannot do beside anything else", fullRate))
 	f.BoolVar(&o.switchovers, "switchovers", false, "planned failovers in a row, and whether anything grows with them")
 	f.BoolVar(&o.flood, "flood", false, "failovers beside strangers on every listener")
 	f.BoolVar(&o.strangers, "strangers", false, "what -flood starts: flood the listeners that standard input names until it ends")
@@ -69,6 +71,9 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.size, "size", backupSize, "how much data -backup is about")
 	if err := f.Parse(args); err != nil {
 		return o, fmt.Errorf("parse flags: %w", err)
+	}
+	if o.rate < 0 || o.rate > fullRate || o.rate > 0 && !o.cache {
+		return o, fmt.Errorf("-rate %d: it is for -cache, and at most %d", o.rate, fullRate)
 	}
 	return o, nil
 }

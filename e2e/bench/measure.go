@@ -91,7 +91,7 @@ func (b *bench) sessionOn(ctx context.Context, g *stage.Group, c benchCase, runs
 			return nil, err
 		}
 	}
-	s, err := openSession(ctx, g, c.Name)
+	s, err := openSession(ctx, g, c.Name, b.options.rate)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +22,17 @@ import (
 // is due every 25 ms, which is part of what it sees as a pause.
 const wantRate = 200.0
 
-func writerArgs() []string {
-	return []string{"--concurrency=6", "--rate=240", "--retry=10ms", "--dial-timeout=100ms", "--timeout=1s"}
+// fullRate is what the writer behind the Service asks for, in commits a second.
+const fullRate = 240
+
+// loaded gives a group the writers of a rate; 0 is fullRate. At that, with six mysqlds or more, two processors are never idle: what is
+// measured then is how long things wait for a processor. With a lower rate the direct writers are slower too, in proportion.
+func loaded(g *stage.Group, rate int) {
+	g.ProbeArgs = nil
+	if rate > 0 {
+		g.ProbeArgs = []string{fmt.Sprintf("--rate=%d", max(10, 100*rate/fullRate)), fmt.Sprintf("--refused-rate=%d", max(10, 40*rate/fullRate))}
+	}
+	g.WriterArgs = []string{"--concurrency=6", fmt.Sprintf("--rate=%d", cmp.Or(rate, fullRate)), "--retry=10ms", "--dial-timeout=100ms", "--timeout=1s"}
 }
 
 // writerLife is after how long the writer behind the Service makes way for the next one. Its journal goes through the
@@ -62,7 +72,7 @@ type mark struct {
 }
 
 // openSession starts writers on a group that is whole, over an empty table.
-func openSession(ctx context.Context, g *stage.Group, name string) (*session, error) {
+func openSession(ctx context.Context, g *stage.Group, name string, rate int) (*session, error) {
 	before, err := g.AwaitReady(ctx, bringUp)
 	if err != nil {
 		return nil, err
@@ -83,7 +93,7 @@ func openSession(ctx context.Context, g *stage.Group, name string) (*session, er
 	if _, err := g.RootSQL(ctx, before.Status.ActiveSite, "TRUNCATE TABLE "+writesTable); err != nil {
 		return nil, fmt.Errorf("empty the table: %w", err)
 	}
-	g.WriterArgs = writerArgs()
+	loaded(g, rate)
 	if s.logs, err = g.KeepLogs(ctx, s.name); err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ func (b *bench) switchovers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := openSession(ctx, g, "switchovers")
+	s, err := openSession(ctx, g, "switchovers", 0)
 	if err != nil {
 		return err
 	}
