@@ -110,7 +110,7 @@ func (a *Archiving) tell(group *v1alpha1.MysqlFailoverGroup, s pitr.State) {
 	is := s.Condition.Status == metav1.ConditionTrue
 	switch {
 	case is && !was:
-		a.Recorder.Emit(group, nil, eventArchiving, "Binary logs are archived, and every point in time since the oldest backup can be recovered")
+		a.Recorder.Emit(group, nil, eventArchiving, "Binary logs are archived, and every point in time since status.backup.pitr.earliest can be recovered")
 	case s.Status.GapCount > gaps:
 		a.Recorder.Emit(group, nil, eventGap, "The archive of binary logs has %d gaps, where it had %d: see status.backup.pitr.gaps, and make a backup now", s.Status.GapCount, gaps)
 	case was && !is:

@@ -37,7 +37,7 @@ func Earliest(backups []v1alpha1.MysqlBackup, place v1alpha1.StoragePlace, h Hel
 }
 
 // goesOnFrom is true if every transaction is in the backup, or in the archive, or is still on its way into it: the last ones of the server
-// that writes.
+// that writes. A backup with what a failover lost leads nowhere.
 func (h Held) goesOnFrom(b *v1alpha1.MysqlBackup) bool {
 	set, err := gtid.Parse(b.Status.GTIDExecuted)
 	if err != nil {
@@ -46,8 +46,21 @@ func (h Held) goesOnFrom(b *v1alpha1.MysqlBackup) bool {
 	if !h.ArchivedKnown || set.IsEmpty() {
 		return true // unknown; a restore looks for itself, and refuses what is not there
 	}
+	if !h.diverged(set).IsEmpty() {
+		return false // a restore to any point refuses it
+	}
 	covered := set.Union(h.Archived)
 	missing := h.Executed.Subtract(covered)
 	// Transactions of other servers are older than the promotion of this one, and are archived with its first log.
 	return missing.Intersect(covered.UpTo()).IsEmpty() && missing.Subtract(h.Executed.OfServer(h.ServerUUID)).IsEmpty()
+}
+
+// diverged is what a backup holds of which neither the active site nor its archive knows: a failover lost it. What the site that writes has numbered itself
+// is only newer than what is known of it.
+func (h Held) diverged(set gtid.Set) gtid.Set {
+	if h.Executed.IsEmpty() {
+		return gtid.Set{} // unknown
+	}
+	beyond := set.Subtract(h.Executed).Subtract(h.Archived)
+	return beyond.Subtract(beyond.OfServer(h.ServerUUID))
 }

@@ -159,13 +159,13 @@ func (l Look) condition(before *v1alpha1.PITRStatus, s State) conditions.Conditi
 	case st.Latest == nil:
 		return no(v1alpha1.ReasonPITRStarting, "the archive begins: nothing can be recovered from it yet")
 	case st.Earliest == nil:
-		return no(v1alpha1.ReasonPITRNoBase, "there is no backup in the same storage from which on the archive has everything: make one with profile %s", l.profile())
+		return no(v1alpha1.ReasonPITRNoBase, "there is no backup in the same storage from which on the archive has everything and which holds nothing that a failover lost: make one with profile %s", l.profile())
 	}
 	// Short trouble does not change it, and reported trouble stays until it is over.
 	if c := before.Reason; c != "" && !l.TroubledSince.IsZero() {
 		return no(c, "%s", before.Message)
 	}
-	return conditions.True(v1alpha1.ConditionPITRReady, v1alpha1.ReasonPITRArchiving, "every point in time since the oldest backup that is kept can be recovered")
+	return conditions.True(v1alpha1.ConditionPITRReady, v1alpha1.ReasonPITRArchiving, "every point in time since status.backup.pitr.earliest can be recovered")
 }
 
 func (l Look) profile() string {
