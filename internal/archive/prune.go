@@ -43,7 +43,7 @@ func (a *Archive) Holds(ctx context.Context, backups []string) (gtid.Set, error)
 
 // Prunable are the files that no retained backup needs (I27): the oldest retained backup has all that they hold of the history, and any lost
 // transactions in them were committed before it was made. Files that name what a backup needs are kept, even if they hold nothing, and so is
-// the beginning of a log if any other part of it is.
+// the beginning of a log if any other part of it is. All of the log that the archiver writes is kept.
 func Prunable(l Listing, c Cutoff) []Log {
 	if c.Set.IsEmpty() {
 		return nil // the safe answer: without a backup everything may be needed
@@ -53,9 +53,9 @@ func Prunable(l Listing, c Cutoff) []Log {
 	for _, e := range p.Epochs {
 		newest = max(newest, e.Epoch.Epoch)
 	}
-	newestOf := map[string]string{} // of each folder
+	newestOf := map[string]string{} // the newest log of each folder
 	for _, log := range l.Logs {
-		newestOf[log.folder()] = log.key()
+		newestOf[log.folder()] = log.whole()
 	}
 	var out []Log
 	all := l.told()
@@ -70,8 +70,8 @@ func Prunable(l Listing, c Cutoff) []Log {
 		case !c.Set.Contains(p.epoch(log.Epoch).within(log.Previous)):
 			// What was before it is needed, and so is the record that it existed.
 		case !log.Last().Before(c.At):
-		case newestOf[log.folder()] == log.key() && log.Epoch == newest:
-			// The archiver continues from it.
+		case newestOf[log.folder()] == log.whole() && log.Epoch == newest:
+			// The archiver continues from it. It goes on behind an unbroken row of segments, and uploads once more what comes after a hole.
 		default:
 			out = append(out, log)
 		}

@@ -73,6 +73,29 @@ func TestPruneEndsWithWhatIsRefusedI27(t *testing.T) {
 	}
 }
 
+// Of the log that is still written no segment goes, although a backup holds it: the archiver would upload once more all that comes behind the hole.
+func TestThePrunedArchiveGoesOnWhereItWas(t *testing.T) {
+	t.Parallel()
+	a, _ := openFolder(t)
+	if err := a.PutEpoch(t.Context(), Epoch{Epoch: 1, Site: "a", ServerUUID: serverA, PromotedAt: noon, GTIDExecuted: serverA + ":1-4"}); err != nil {
+		t.Fatal(err)
+	}
+	old := newMadeLog(serverA + ":1-3")
+	old.transaction(4, 1_000_000, 10)
+	must(t)(put(t, a, old, LogManifest{Epoch: 1, Log: "binlog.000001", To: int64(len(old.raw)), Sealed: true}, NewCounter(gtid.Set{}, false), Recipients{}))
+	m, from, counter := newMadeLog(serverA+":1-4"), int64(0), NewCounter(gtid.Set{}, false)
+	var last Log
+	for n := int64(5); n <= 8; n++ {
+		m.transaction(n, n*aSecond, 10)
+		last = must(t)(put(t, a, m, LogManifest{Epoch: 1, Log: "binlog.000002", From: from, To: int64(len(m.raw))}, counter, Recipients{}))
+		from, counter = last.To, NewCounter(last.Previous.Union(last.Set), last.Checksums)
+	}
+	removed, err := a.Prune(t.Context(), listed(t, a), Cutoff{Backup: "monday", At: noon, Set: own("1-7")})
+	if h := HeldOf(listed(t, a), last.LogManifest, last.Log); err != nil || removed != 1 || h.To != last.To || !h.Set.Equal(own("5-8")) {
+		t.Errorf("%d removed, held to %d of %d, %s: %v", removed, h.To, last.To, h.Set, err)
+	}
+}
+
 // What would not be read is not written: without it, what was pruned would look like a gap.
 func TestWhatIsNotToldAsPruned(t *testing.T) {
 	t.Parallel()
