@@ -172,7 +172,8 @@ func (w *work) begin(ctx context.Context, st serverState, said wire.Cutoff) (str
 		}
 	}
 	if !cutoff.At.IsZero() {
-		// A new archive begins with the oldest backup.
+		// A new archive begins with the oldest backup, as far as that is of the server's history.
+		cutoff.Set = cutoff.Set.Intersect(st.Executed)
 		pruned := archive.NextPruned(l, cutoff)
 		if err := w.archive.PutPruned(ctx, pruned); err != nil {
 			return "", err

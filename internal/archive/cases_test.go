@@ -167,6 +167,11 @@ func TestPrunedIsOfTheHistory(t *testing.T) {
 	if p := NextPruned(now, Cutoff{At: time.UnixMicro(9), Set: gt(ua + ":1-5," + ub + ":1-2")}); p.GTIDExecuted != ua+":1-4,"+ub+":1-2" {
 		t.Errorf("%+v", p)
 	}
+	// So is what its server has numbered itself, before there is a file: a new archive begins with the oldest backup.
+	fresh := NewListing([]Epoch{epoch(1, "a", "")}, nil)
+	if p := NextPruned(fresh, Cutoff{At: time.UnixMicro(9), Set: gt(ua + ":1-5," + ub + ":1")}); p.GTIDExecuted != ua+":1-5" || p.Epoch != 1 {
+		t.Errorf("%+v", p)
+	}
 	l.Pruned = &Pruned{Epoch: 1, GTIDExecuted: ua + ":1-5"}
 	if p := History(l); !p.Base.Equal(gt(ua + ":1-4")) {
 		t.Errorf("base %s", p.Base)

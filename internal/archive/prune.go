@@ -103,8 +103,9 @@ func NextPruned(l Listing, c Cutoff) Pruned {
 		newest := &p.Epochs[n-1]
 		out.Epoch = newest.Epoch.Epoch
 		// A backup from before a failover may hold transactions that the failover lost: they do not belong to the history.
+		// What the server of the newest epoch has numbered itself does, also before any of it is archived.
 		if knows, says := newest.knows(); says {
-			s = s.Intersect(knows.Union(newest.previous).Union(newest.Archived))
+			s = s.Intersect(knows.Union(newest.previous).Union(newest.Archived).Union(c.Set.OfServer(newest.ServerUUID)))
 		}
 	}
 	out.GTIDExecuted = s.String()
