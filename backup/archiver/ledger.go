@@ -12,19 +12,21 @@ import (
 // ledger is what is in the archive, as it was listed and changed by us since. It is the archiver's whole memory, and made again from the
 // bucket whenever an epoch begins.
 type ledger struct {
-	mu        sync.Mutex
-	epochs    []archive.Epoch
-	files     []archive.Log
-	missing   []archive.Log
-	replaced  archive.Replaced
-	heartbeat *archive.Heartbeat
-	pruned    *archive.Pruned
+	mu         sync.Mutex
+	epochs     []archive.Epoch
+	files      []archive.Log
+	missing    []archive.Log
+	unreadable []archive.Unreadable
+	replaced   archive.Replaced
+	heartbeat  *archive.Heartbeat
+	pruned     *archive.Pruned
 	// ours is the folder that we write.
 	ours archive.LogManifest
 }
 
 func newLedger(l archive.Listing, ours archive.LogManifest) *ledger {
-	return &ledger{epochs: l.Epochs, files: l.Logs, missing: l.Missing, replaced: l.Replaced, heartbeat: l.Heartbeat, pruned: l.Pruned, ours: ours}
+	return &ledger{epochs: l.Epochs, files: l.Logs, missing: l.Missing, unreadable: l.Unreadable, replaced: l.Replaced, heartbeat: l.Heartbeat, pruned: l.Pruned,
+		ours: ours}
 }
 
 // listing is a copy.
@@ -32,7 +34,7 @@ func (d *ledger) listing() archive.Listing {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l := archive.NewListing(d.epochs, d.files)
-	l.Missing, l.Heartbeat, l.Pruned = d.missing, d.heartbeat, d.pruned
+	l.Missing, l.Unreadable, l.Heartbeat, l.Pruned = d.missing, d.unreadable, d.heartbeat, d.pruned
 	l.Bytes = d.replaced.Bytes
 	for _, f := range d.files {
 		l.Bytes += f.Object.Bytes
@@ -63,7 +65,7 @@ func (d *ledger) replace(before int, l archive.Listing) {
 			files = append(files, f)
 		}
 	}
-	d.epochs, d.files, d.missing, d.replaced, d.pruned = l.Epochs, files, l.Missing, l.Replaced, l.Pruned
+	d.epochs, d.files, d.missing, d.unreadable, d.replaced, d.pruned = l.Epochs, files, l.Missing, l.Unreadable, l.Replaced, l.Pruned
 	if l.Heartbeat != nil {
 		d.heartbeat = l.Heartbeat
 	}
@@ -79,6 +81,13 @@ func (d *ledger) count() int {
 // held is how far a log is archived in our folder.
 func (d *ledger) held(log string) archive.Held { return archive.HeldOf(d.listing(), d.ours, log) }
 
+// inTheWay is true if a manifest that cannot be read is where that of a file would be.
+func (d *ledger) inTheWay(m archive.LogManifest) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return archive.InTheWay(d.unreadable, m)
+}
+
 // knows is true if the archive has an object of the epoch.
 func (d *ledger) knows(epoch int64) bool {
 	d.mu.Lock()
@@ -86,7 +95,7 @@ func (d *ledger) knows(epoch int64) bool {
 	return slices.ContainsFunc(d.epochs, func(e archive.Epoch) bool { return e.Epoch == epoch })
 }
 
-// unsealed are the logs of our folder that are there in segments alone, but for the newest.
+// unsealed are the logs of our folder that are there in segments alone, but for the newest, and those of which the one file cannot be written.
 func (d *ledger) unsealed(open string) []string {
 	var logs []string
 	l := d.listing()
@@ -95,7 +104,11 @@ func (d *ledger) unsealed(open string) []string {
 			logs = append(logs, f.Log)
 		}
 	}
-	return logs
+	return slices.DeleteFunc(logs, func(log string) bool {
+		whole := d.ours
+		whole.Log, whole.Sealed = log, true
+		return archive.InTheWay(l.Unreadable, whole)
+	})
 }
 
 // segments are those of a log in our folder.

@@ -10,20 +10,47 @@ import (
 	"github.com/mysql-mfg/mfg/internal/bucket"
 )
 
-// clear removes manifests of our folder that cannot be read, and those whose data is missing: what they told of is uploaded once more while the server
-// has it.
-func (w *work) clear(ctx context.Context, l archive.Listing, st serverState) (archive.Listing, error) {
-	for _, u := range l.Unreadable {
-		if err := w.archive.RemoveUnreadable(ctx, w.folder(), u); err != nil {
-			return l, err
-		}
+// clear removes manifests of our folder that cannot be read, and those whose data is missing, and returns the listing without them: what they told of is
+// uploaded once more while the server has it.
+func (w *work) clear(ctx context.Context, l archive.Listing, st serverState) (left archive.Listing, removed int, err error) {
+	left, bad, err := w.clearUnreadable(ctx, l, st)
+	if err != nil {
+		return left, bad, err
 	}
-	l, _, err := w.clearMissing(ctx, l, st)
-	return l, err
+	left, gone, err := w.clearMissing(ctx, left, st)
+	return left, bad + gone, err
 }
 
-// clearMissing removes the manifests of our folder whose data is missing, and returns the listing without them. It leaves those of logs that the server
-// does not have any more: they say exactly what the gap is. Credentials that may not delete leave them too.
+// clearUnreadable leaves the manifests of logs that the server does not have any more: while they are there, the data that they named is not swept.
+func (w *work) clearUnreadable(ctx context.Context, l archive.Listing, st serverState) (left archive.Listing, removed int, err error) {
+	left, left.Unreadable = l, nil
+	for i, u := range l.Unreadable {
+		gone := false
+		if slices.Contains(st.Logs, u.Log()) {
+			gone, err = w.archive.RemoveUnreadable(ctx, w.folder(), u)
+		}
+		switch {
+		case err != nil:
+			left.Unreadable = append(left.Unreadable, l.Unreadable[i:]...)
+			return left, removed, tolerated(err)
+		case gone:
+			removed++
+		default:
+			left.Unreadable = append(left.Unreadable, u)
+		}
+	}
+	return left, removed, nil
+}
+
+// tolerated is nil for credentials that may not delete: what cannot be removed stays, and archiving goes on beside it.
+func tolerated(err error) error {
+	if bucket.KindOf(err) == bucket.NoDeleteRight {
+		return nil
+	}
+	return err
+}
+
+// clearMissing leaves the manifests of logs that the server does not have any more: they say exactly what the gap is.
 func (w *work) clearMissing(ctx context.Context, l archive.Listing, st serverState) (left archive.Listing, removed int, err error) {
 	w.tellMissing(l.Missing)
 	left, left.Missing = l, nil
@@ -34,10 +61,7 @@ func (w *work) clearMissing(ctx context.Context, l archive.Listing, st serverSta
 		}
 		if err := w.archive.Remove(ctx, m); err != nil {
 			left.Missing = append(left.Missing, l.Missing[i:]...)
-			if bucket.KindOf(err) == bucket.NoDeleteRight {
-				err = nil
-			}
-			return left, removed, err
+			return left, removed, tolerated(err)
 		}
 		removed++
 	}

@@ -3,18 +3,21 @@
 package archiver
 
 import (
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mysql-mfg/mfg/internal/archive"
 	"github.com/mysql-mfg/mfg/internal/bucket"
+	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
-// stored is an archive in a folder with these files, each with one byte.
+// stored is an archive in a folder with these files.
 func stored(t *testing.T, files ...archive.LogManifest) (*archive.Archive, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -23,6 +26,13 @@ func stored(t *testing.T, files ...archive.LogManifest) (*archive.Archive, strin
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = a.Close() })
+	store(t, a, files...)
+	return a, filepath.Join(dir, "shop", "orders", "archive", "binlogs")
+}
+
+// store puts files into an archive, each with one byte, and with the transactions that it names.
+func store(t *testing.T, a *archive.Archive, files ...archive.LogManifest) {
+	t.Helper()
 	for _, m := range files {
 		f, err := a.Create(t.Context(), m, archive.Recipients{})
 		if err != nil {
@@ -31,11 +41,28 @@ func stored(t *testing.T, files ...archive.LogManifest) (*archive.Archive, strin
 		if _, err := f.Write([]byte("x")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Commit(t.Context(), archive.Content{SeenAt: time.Now()}); err != nil {
+		held := archive.Content{SeenAt: time.Now(), Set: gtid.MustParse(m.GTIDs), Previous: gtid.MustParse(m.PreviousGTIDs)}
+		if held.Transactions = held.Set.Count(); held.Transactions > 0 {
+			held.FirstCommit, held.LastCommit = began.UnixMicro(), began.UnixMicro()
+		}
+		if _, err := f.Commit(t.Context(), held); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return a, filepath.Join(dir, "shop", "orders", "archive", "binlogs")
+}
+
+// holding is a file that holds transactions of our server, after others.
+func holding(m archive.LogManifest, previous, set string) archive.LogManifest {
+	m.PreviousGTIDs, m.GTIDs = numbered(previous), numbered(set)
+	return m
+}
+
+// numbered are transactions of our server.
+func numbered(set string) string {
+	if set == "" {
+		return ""
+	}
+	return serverOurs + ":" + set
 }
 
 func listing(t *testing.T, a *archive.Archive) archive.Listing {
@@ -77,5 +104,93 @@ func TestWhatIsMissingCanBeArchivedAgain(t *testing.T) {
 	d := newLedger(l, w.folder())
 	if told := d.listing(); !d.held("binlog.000001").Sealed || d.held("binlog.000002").Sealed || len(told.Missing) != 2 {
 		t.Errorf("missing %+v", told.Missing)
+	}
+}
+
+// folderKey is the key of an object in the folder of our server.
+func folderKey(epoch int64, name string) string {
+	return fmt.Sprintf("archive/binlogs/%010d-a-%s/%s", epoch, serverOurs, name)
+}
+
+// A manifest that cannot be read, and that credentials may not delete, keeps nothing but itself from being archived.
+func TestAnUnreadableManifestThatStays(t *testing.T) {
+	s, a := openStorage(t)
+	st := &serverState{UUID: serverOurs, Log: "binlog.000002", Logs: []string{"binlog.000001", "binlog.000002"}, Bytes: []int64{9, 9}, Executed: gtid.MustParse(numbered("1-9"))}
+	heads := map[string]archive.Content{"binlog.000002": {Previous: gtid.MustParse(numbered("1-6"))}}
+	p := programOf(t, a, st, heads, opened(1, "a", serverOurs, ""))
+	s.keeps = true
+	s.put(folderKey(1, "binlog.000001.json"), "{")
+	w, err := p.takeOver(t.Context(), 1)
+	if err != nil {
+		t.Fatalf("nothing is archived in this epoch: %v", err)
+	}
+	w.end()
+	if w.next != "binlog.000001" {
+		t.Errorf("it goes on from %s, and the manifest of the log before cannot be read", w.next)
+	}
+}
+
+// Where a manifest is in the way, a sealed log goes up as the other one: whole, or as a segment. An open log has no other one, and says so.
+func TestWhatGoesUpBesideAnUnreadableManifest(t *testing.T) {
+	const whole, beginning, rest = "binlog.000001.json", "binlog.000001.000000000000.json", "binlog.000001.000000000100.json"
+	for name, tc := range map[string]struct {
+		to     int64
+		bad    []string
+		sealed bool
+		from   int64
+		free   bool
+	}{
+		"nothing is there":               {0, nil, true, 0, true},
+		"of a segment":                   {0, []string{beginning}, true, 0, true},
+		"of the whole log":               {0, []string{whole}, false, 0, true},
+		"of both":                        {0, []string{whole, beginning}, false, 0, false},
+		"the rest":                       {100, nil, false, 100, true},
+		"the rest, beside the whole log": {100, []string{whole}, false, 100, true},
+		"of the rest":                    {100, []string{rest}, true, 0, true},
+		"of the rest and the whole log":  {100, []string{rest, whole}, true, 0, false},
+	} {
+		w := &work{p: &Program{}, epoch: 1, uuid: serverOurs}
+		w.p.config.Site = "a"
+		l := archive.Listing{}
+		for _, bad := range tc.bad {
+			l.Unreadable = append(l.Unreadable, archive.Unreadable{Key: folderKey(1, bad)})
+		}
+		w.ledger = newLedger(l, w.folder())
+		m, free := w.fileFor("binlog.000001", tc.to)
+		if free != tc.free || free && (m.Sealed != tc.sealed || m.From != tc.from) {
+			t.Errorf("%s: sealed %t from %d, free %t", name, m.Sealed, m.From, free)
+		}
+		segment := w.part("binlog.000001", 0)
+		segment.To = 100
+		w.ledger.add(archive.Log{LogManifest: segment})
+		if again := w.ledger.unsealed("binlog.000002"); (len(again) > 0) == slices.Contains(tc.bad, whole) {
+			t.Errorf("%s: of %v one file is to be made", name, again)
+		}
+		st := serverState{Log: "binlog.000001", Logs: []string{"binlog.000001"}, Bytes: []int64{200}, Position: 200}
+		w.next = st.Log
+		if slices.Contains(tc.bad, rest) {
+			if _, err := w.catchUp(t.Context(), st, began); reasonOf(err) != string(bucket.NoDeleteRight) {
+				t.Errorf("%s: the open log: %v", name, err)
+			}
+		}
+	}
+}
+
+// While the manifest is there of a log that the server does not have any more, the data that it named is not swept.
+func TestWhichUnreadableManifestsGo(t *testing.T) {
+	s, a := openStorage(t)
+	p := programOf(t, a, &serverState{}, nil, opened(2, "a", serverOurs, ""))
+	w := workOf(t, p, 2)
+	for _, key := range []string{folderKey(1, "binlog.000002.json"), folderKey(2, "binlog.000001.json"), folderKey(2, "binlog.000002.json"), folderKey(2, "binlog.000002.000000000100.json")} {
+		s.put(key, "{")
+	}
+	st := serverState{Logs: []string{"binlog.000002", "binlog.000003"}}
+	for _, keeps := range []bool{true, false} {
+		s.keeps = keeps
+		l, removed, err := w.clear(t.Context(), listing(t, a), st)
+		want := map[bool]int{true: 4, false: 2}[keeps]
+		if err != nil || removed != 4-want || len(l.Unreadable) != want {
+			t.Errorf("nothing may go: %t: %d removed, %d are left: %v", keeps, removed, len(l.Unreadable), err)
+		}
 	}
 }

@@ -40,6 +40,8 @@ type Program struct {
 	ask     neighbours
 	// stateOf asks the server how it is.
 	stateOf func(ctx context.Context) (serverState, error)
+	// headOf reads what was executed before a log.
+	headOf func(ctx context.Context, log string) (archive.Content, error)
 	// operator asks for the cutoff.
 	operator func(ctx context.Context) (wire.Cutoff, error)
 	board    *board
@@ -57,7 +59,7 @@ func New(c Config, log *slog.Logger) *Program {
 	asker := client.New(nil)
 	p := &Program{config: c, log: log, now: time.Now, server: server{c}, ask: asker, board: &board{}, nudged: make(chan struct{}, 1),
 		pruneEvery: 5 * time.Minute, sweepEvery: 6 * time.Hour, rate: rateMax, rateBeside: rateBeside}
-	p.stateOf = p.state
+	p.stateOf, p.headOf = p.state, p.head
 	p.operator = func(ctx context.Context) (wire.Cutoff, error) {
 		return asker.Cutoff(ctx, c.OperatorURL, c.anchor, c.place.Namespace, c.place.Group)
 	}

@@ -25,11 +25,14 @@ const (
 // sealed archives a log that the server writes no more. archived is false if it was there already.
 func (w *work) sealed(ctx context.Context, log string) (archived bool, err error) {
 	held := w.ledger.held(log)
-	switch {
-	case held.Sealed:
+	if held.Sealed {
 		return false, nil
-	case held.To == 0:
-		// It was never seen open, as after a takeover: it goes up whole.
+	}
+	switch file, free := w.fileFor(log, held.To); {
+	case !free:
+		w.p.log.Error("a binary log cannot be archived: manifests that cannot be read are in its place, and stay", "file", log)
+		return false, nil
+	case file.Sealed:
 		return true, w.whole(ctx, log, w.p.rate)
 	}
 	// Its end first, which is what somebody may wait for. The janitor makes one file of it.
@@ -38,19 +41,41 @@ func (w *work) sealed(ctx context.Context, log string) (archived bool, err error
 	return true, err
 }
 
+// part is what follows in a log from a position on, and all is all of it.
+func (w *work) part(log string, from int64) archive.LogManifest {
+	m := w.folder()
+	m.Log, m.From = log, from
+	return m
+}
+
+func (w *work) all(log string) archive.LogManifest {
+	m := w.part(log, 0)
+	m.Sealed = true
+	return m
+}
+
+// fileFor is what brings a sealed log into the archive that is there up to a position: the rest of it or, if it was never seen open, as after a takeover, all
+// of it. It is the other one if a manifest that cannot be read is in the way and stays; free is false if one is in the way of both.
+func (w *work) fileFor(log string, to int64) (m archive.LogManifest, free bool) {
+	one, other := w.part(log, to), w.all(log)
+	if to == 0 {
+		one, other = other, one
+	}
+	if w.ledger.inTheWay(one) {
+		return other, !w.ledger.inTheWay(other)
+	}
+	return one, true
+}
+
 // segment archives what is new in a log. again is true if the server went on to its next log meanwhile. seen is when the server was asked for
 // the log's end; zero of a log that is sealed.
 func (w *work) segment(ctx context.Context, log string, held archive.Held, seen time.Time) (again bool, err error) {
-	m := w.folder()
-	m.Log, m.From = log, held.To
-	return w.upload(ctx, upload{manifest: m, counter: archive.NewCounter(held.Previous.Union(held.Set), held.Checksums), rate: w.p.rate, seen: seen})
+	return w.upload(ctx, upload{manifest: w.part(log, held.To), counter: archive.NewCounter(held.Previous.Union(held.Set), held.Checksums), rate: w.p.rate, seen: seen})
 }
 
 // whole archives a sealed log as one file.
 func (w *work) whole(ctx context.Context, log string, rate int64) error {
-	m := w.folder()
-	m.Log, m.Sealed = log, true
-	_, err := w.upload(ctx, upload{manifest: m, counter: archive.NewCounter(gtid.Set{}, false), rate: rate})
+	_, err := w.upload(ctx, upload{manifest: w.all(log), counter: archive.NewCounter(gtid.Set{}, false), rate: rate})
 	return err
 }
 

@@ -62,7 +62,7 @@ func (p *Program) takeOver(ctx context.Context, epoch int64) (*work, error) {
 		return nil, failf(Reason(bucket.Foreign), "the archive in %s is that of another group: %s; two histories are never mixed: move or remove its folder archive, "+
 			"or give the profile another prefix", p.archive.Location(), why)
 	}
-	if l, err = w.clear(ctx, l, st); err != nil {
+	if l, _, err = w.clear(ctx, l, st); err != nil {
 		return nil, err
 	}
 	w.ledger = newLedger(l, w.folder())
@@ -187,7 +187,7 @@ func (w *work) begin(ctx context.Context, st serverState, said wire.Cutoff) (str
 	var logs []archive.ServerLog
 	// From the newest back, until everything before a log is covered: a server may have very many.
 	for _, name := range slices.Backward(st.Logs) {
-		head, err := w.p.head(ctx, name)
+		head, err := w.p.headOf(ctx, name)
 		if err != nil {
 			return "", err
 		}
@@ -262,6 +262,10 @@ func (w *work) catchUp(ctx context.Context, st serverState, seen time.Time) (aga
 		}
 	}
 	held := w.ledger.held(st.Log)
+	if st.Position > held.To && w.ledger.inTheWay(w.part(st.Log, held.To)) {
+		return false, failf(Reason(bucket.NoDeleteRight), "what follows in binary log %s cannot be archived before the server has ended that log: a manifest that cannot be read is in its "+
+			"place at %d, and stays; allow the credentials to delete, or remove that object", st.Log, held.To)
+	}
 	if st.Position < held.To {
 		return false, failf(LogsReset, "binary log %s ends at %d, and %d of it are archived: the server's binary logs were reset", st.Log, st.Position, held.To)
 	}

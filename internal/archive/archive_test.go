@@ -334,7 +334,7 @@ func TestManifestsThatCannotBeRead(t *testing.T) {
 			t.Errorf("%s: %v: %+v", name, err, l.Unreadable)
 			continue
 		}
-		err = fresh.RemoveUnreadable(t.Context(), second.LogManifest, l.Unreadable[0])
+		_, err = fresh.RemoveUnreadable(t.Context(), second.LogManifest, l.Unreadable[0])
 		_, gone := os.Stat(path(first))
 		if err != nil || os.IsNotExist(gone) != (tc.kind == bucket.Damaged) {
 			t.Errorf("%s: removed: %v, %v", name, gone, err)

@@ -113,19 +113,27 @@ func TestARemovalThatIsRefused(t *testing.T) {
 func TestADamagedManifestOfAnotherFolderStays(t *testing.T) {
 	t.Parallel()
 	s, a, fresh := openStorage(t)
-	_, first, _ := twoSegments(t, a, Recipients{})
+	_, first, second := twoSegments(t, a, Recipients{})
 	s.objects[first.key()] = []byte("{")
 	bad := listed(t, fresh).Unreadable
 	if len(bad) != 1 {
 		t.Fatalf("%+v", bad)
 	}
 	for _, other := range []LogManifest{{Epoch: 2, Site: "a", ServerUUID: serverA}, {Epoch: 1, Site: "b", ServerUUID: serverA}} {
-		if err := a.RemoveUnreadable(t.Context(), other, bad[0]); err != nil || !slices.Contains(s.keys(), first.key()) {
-			t.Errorf("whoever writes in %s removes %s: %v", other.folder(), first.key(), err)
+		if removed, err := a.RemoveUnreadable(t.Context(), other, bad[0]); removed || err != nil || !slices.Contains(s.keys(), first.key()) {
+			t.Errorf("whoever writes in %s removes %s: %t, %v", other.folder(), first.key(), removed, err)
 		}
 	}
-	if err := a.RemoveUnreadable(t.Context(), first.LogManifest, bad[0]); err != nil || slices.Contains(s.keys(), first.key()) {
-		t.Errorf("who writes there does not: %v", err)
+	if bad[0].Log() != first.Log || !InTheWay(bad, first.LogManifest) || InTheWay(bad, second.LogManifest) {
+		t.Errorf("%s is in the way of another file than that of %s", bad[0].Key, bad[0].Log())
+	}
+	s.refuse("DELETE " + first.key())
+	if removed, err := a.RemoveUnreadable(t.Context(), first.LogManifest, bad[0]); removed || bucket.KindOf(err) != bucket.NoDeleteRight {
+		t.Errorf("without the right to delete: %t, %v", removed, err)
+	}
+	s.refuse()
+	if removed, err := a.RemoveUnreadable(t.Context(), first.LogManifest, bad[0]); !removed || err != nil || slices.Contains(s.keys(), first.key()) {
+		t.Errorf("who writes there does not: %t, %v", removed, err)
 	}
 }
 

@@ -40,6 +40,17 @@ type Unreadable struct {
 	Err error
 }
 
+// Log is the name of the log that a manifest in a folder tells of.
+func (u Unreadable) Log() string {
+	_, log := fileOf(u.Key)
+	return path.Base(log)
+}
+
+// InTheWay is true if one of these is where the manifest of a file would be: nothing is written over it.
+func InTheWay(all []Unreadable, m LogManifest) bool {
+	return slices.ContainsFunc(all, func(u Unreadable) bool { return u.Key == m.key() })
+}
+
 // NewListing sorts epochs and files, and moves segments that a sealed log replaces to Replaced.
 func NewListing(epochs []Epoch, logs []Log) Listing {
 	l := Listing{Epochs: slices.Clone(epochs)}

@@ -199,6 +199,31 @@ func TestHowFarALogIsHeldWithAHole(t *testing.T) {
 	}
 }
 
+// Nor is one whose manifest cannot be read and stays: what follows goes on behind it.
+func TestHowFarALogIsHeldWithAManifestThatCannotBeRead(t *testing.T) {
+	segment := func(from, to int64, previous, set string) Log {
+		l := filed(1, "binlog.000001", previous, set, 1, 1, 1)
+		l.Sealed, l.From, l.To = false, from, to
+		return l
+	}
+	first, second, third := segment(0, 100, "1-4", "5"), segment(100, 200, "1-5", "6"), segment(200, 300, "1-6", "7")
+	for name, tc := range map[string]struct {
+		there []Log
+		bad   Log
+		to    int64
+		set   string
+	}{
+		"one between": {[]Log{first, third}, second, 300, "5-7"}, "none of it, but a hole": {[]Log{first, third}, segment(50, 60, "", ""), 100, "5"},
+		"the last": {[]Log{first, second}, third, 200, "5-6"}, "the first": {[]Log{second, third}, first, 300, "6-7"},
+	} {
+		l := NewListing(nil, tc.there)
+		l.Unreadable = []Unreadable{{Key: tc.bad.key()}}
+		if h := HeldOf(l, first.LogManifest, first.Log); h.To != tc.to || !h.Set.Equal(own(tc.set)) {
+			t.Errorf("%s: held to %d, %s", name, h.To, h.Set)
+		}
+	}
+}
+
 // I27: the manifest of what is missing goes with the other files, once a retained backup holds it; until then it says what is missing.
 func TestWhatIsMissingIsPruned(t *testing.T) {
 	t.Parallel()

@@ -159,9 +159,10 @@ func (a *Archive) Remove(ctx context.Context, l Log) error {
 
 // RemoveUnreadable removes a damaged manifest of a folder, so that the file can be written again. A manifest of a later version stays, and so
 // does one in another folder.
-func (a *Archive) RemoveUnreadable(ctx context.Context, folder LogManifest, u Unreadable) error {
+func (a *Archive) RemoveUnreadable(ctx context.Context, folder LogManifest, u Unreadable) (removed bool, err error) {
 	if bucket.KindOf(u.Err) != bucket.Damaged || path.Dir(u.Key) != folder.folder() {
-		return nil
+		return false, nil
 	}
-	return a.b.RemoveObject(ctx, u.Key)
+	err = a.b.RemoveObject(ctx, u.Key)
+	return err == nil, err
 }

@@ -35,17 +35,25 @@ type Held struct {
 }
 
 // HeldOf finds how much of a log a folder holds. What is missing behind its manifest counts: nothing can be written in its place before the
-// manifest is removed.
+// manifest is removed. So does a segment whose manifest cannot be read, if a later one tells where it ends.
 func HeldOf(l Listing, folder LogManifest, log string) Held {
 	var h Held
 	for _, f := range l.told() { // sorted
-		if f.folder() != folder.folder() || f.Log != log || f.From != h.To {
+		if f.folder() != folder.folder() || f.Log != log || f.From != h.To && !l.hides(f, h.To) {
 			continue
 		}
-		if f.From == 0 {
+		if h.To == 0 {
 			h.Previous = f.Previous
 		}
-		h.To, h.Sealed, h.Checksums, h.Set = f.To, f.Sealed, f.Checksums, h.Set.Union(f.Set)
+		h.To, h.Sealed, h.Checksums = f.To, f.Sealed, f.Checksums
+		h.Set = h.Set.Union(f.Previous.Subtract(h.Previous)).Union(f.Set) // with what cannot be read before it
 	}
 	return h
+}
+
+// hides is true if what comes before a segment, from a position on, is one with a manifest that cannot be read.
+func (l Listing) hides(f Log, from int64) bool {
+	before := f.LogManifest
+	before.From = from
+	return f.From > from && InTheWay(l.Unreadable, before)
 }
