@@ -4,6 +4,7 @@ package archive
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
@@ -22,9 +23,9 @@ const (
 // Archive is the archive of one group.
 type Archive struct {
 	b *bucket.Bucket
-	// read caches manifests, which are never overwritten.
+	// read caches manifests, which we never write over.
 	mu   sync.Mutex
-	read map[string]Log
+	read map[string]known
 	// gone are objects that are known to be missing.
 	gone map[string]bool
 	// proven is the sealed log that was last read to its end instead of a segment.
@@ -42,7 +43,7 @@ func OpenWith(ctx context.Context, c bucket.Config, p bucket.Patience) (*Archive
 	if err != nil {
 		return nil, err
 	}
-	return &Archive{b: b, read: map[string]Log{}}, nil
+	return &Archive{b: b, read: map[string]known{}}, nil
 }
 
 // Close closes the connection to the storage.
@@ -58,7 +59,10 @@ func (a *Archive) Claim(ctx context.Context, uid string, now time.Time) error {
 
 // readAll reads manifests and epochs, some at a time.
 func (a *Archive) readAll(ctx context.Context, f found) ([]Log, []Epoch, []Unreadable, error) {
-	keys := slices.Concat(f.epochs, f.manifests)
+	keys := slices.Clone(f.epochs)
+	for _, m := range f.manifests {
+		keys = append(keys, m.Key)
+	}
 	logs, epochs, errs := make([]*Log, len(keys)), make([]*Epoch, len(keys)), make([]error, len(keys))
 	work := make(chan int)
 	var readers sync.WaitGroup
@@ -68,7 +72,7 @@ func (a *Archive) readAll(ctx context.Context, f found) ([]Log, []Epoch, []Unrea
 				if i < len(f.epochs) {
 					epochs[i], errs[i] = a.epoch(ctx, keys[i])
 				} else {
-					logs[i], errs[i] = a.manifest(ctx, keys[i])
+					logs[i], errs[i] = a.listed(ctx, f.manifests[i-len(f.epochs)])
 				}
 			}
 		})
@@ -99,10 +103,10 @@ func (a *Archive) readAll(ctx context.Context, f found) ([]Log, []Epoch, []Unrea
 }
 
 // forget drops manifests that no longer exist from the cache.
-func (a *Archive) forget(there []string) {
+func (a *Archive) forget(there []bucket.Item) {
 	keep := map[string]bool{}
-	for _, key := range there {
-		keep[key] = true
+	for _, m := range there {
+		keep[m.Key] = true
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -121,14 +125,67 @@ func (a *Archive) epoch(ctx context.Context, key string) (*Epoch, error) {
 	return &e, err
 }
 
-// manifest reads a manifest, and refuses one of another place: an object can be copied.
+// known is a manifest that was read or written, and how it was listed then.
+type known struct {
+	log  Log
+	mark mark
+}
+
+// mark is how the storage lists an object: with another one, it is another object. The zero value is that of one that was not listed yet.
+type mark struct {
+	bytes, at int64
+	sum       string
+}
+
+func markOf(i bucket.Item) mark { return mark{bytes: i.Bytes, at: i.ModTime.UnixNano(), sum: i.Sum} }
+
+// listed is manifest for one that was listed just now. If it is listed otherwise than when it was read, somebody else wrote over it: it is read again.
+func (a *Archive) listed(ctx context.Context, i bucket.Item) (*Log, error) {
+	if l, same := a.recall(i); same {
+		return &l, nil
+	}
+	return a.fetch(ctx, i.Key, markOf(i))
+}
+
+// recall is the manifest in the cache if it is the one that is listed. One that was not listed yet is, if it is as long as what we would write.
+func (a *Archive) recall(i bucket.Item) (l Log, same bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	k, cached := a.read[i.Key]
+	switch {
+	case !cached:
+		return Log{}, false
+	case k.mark == (mark{}) && k.log.length() == i.Bytes:
+		a.read[i.Key] = known{k.log, markOf(i)}
+	case k.mark != markOf(i):
+		delete(a.read, i.Key)
+		return Log{}, false
+	}
+	return k.log, true
+}
+
+// length is how long the manifest is as we write it.
+func (l LogManifest) length() int64 {
+	raw, err := json.Marshal(l)
+	if err != nil {
+		return 0 // no object is as short: it is read again
+	}
+	return int64(len(raw))
+}
+
+// manifest reads a manifest.
 func (a *Archive) manifest(ctx context.Context, key string) (*Log, error) {
 	a.mu.Lock()
-	known, ok := a.read[key]
+	k, ok := a.read[key]
 	a.mu.Unlock()
 	if ok {
-		return &known, nil
+		return &k.log, nil
 	}
+	return a.fetch(ctx, key, mark{})
+}
+
+// fetch reads a manifest from the storage, and refuses one of another place: an object can be copied.
+func (a *Archive) fetch(ctx context.Context, key string, m mark) (*Log, error) {
 	l, err := small(ctx, a, key, parseLog)
 	if err == nil && l.key() != key {
 		err = a.b.Damage(key, errors.New("it is that of another file"))
@@ -136,14 +193,14 @@ func (a *Archive) manifest(ctx context.Context, key string) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.remember(l)
+	a.remember(l, m)
 	return &l, nil
 }
 
-func (a *Archive) remember(l Log) {
+func (a *Archive) remember(l Log, m mark) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.read[l.key()] = l
+	a.read[l.key()] = known{l, m}
 }
 
 // small reads a small object.

@@ -12,14 +12,16 @@ import (
 
 // found is what a listing of keys found.
 type found struct {
-	epochs, manifests []string
+	epochs            []string
+	manifests         []bucket.Item
 	data              map[string]bucket.Item // by key
 	replaced          Replaced
 	heartbeat, pruned bool
 }
 
-// List reads all manifests, and looks whether the data that they name is there. A manifest that cannot be read is in Unreadable, and the file
-// that it describes is missing. Segments that a sealed log has replaced are only counted, however many there are: credentials may not delete.
+// List reads all manifests, but for those that it has read and that are listed as they were then, and looks whether the data that they name is
+// there. A manifest that cannot be read is in Unreadable, and the file that it describes is missing. Segments that a sealed log has replaced are
+// only counted, however many there are: credentials may not delete.
 func (a *Archive) List(ctx context.Context) (Listing, error) {
 	l, spoiled, err := a.list(ctx, nil)
 	if err == nil && len(spoiled) > 0 {
@@ -144,7 +146,7 @@ func (s *sorter) flush() {
 			s.f.replaced.add(s.log, p.Key, data[p.file])
 		case replaced: // added with its manifest
 		case p.manifest:
-			s.f.manifests = append(s.f.manifests, p.Key)
+			s.f.manifests = append(s.f.manifests, p.Item)
 		default:
 			s.f.data[p.Key] = p.Item
 		}

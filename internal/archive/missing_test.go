@@ -3,9 +3,12 @@
 package archive
 
 import (
+	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
@@ -128,6 +131,53 @@ func TestWhatCannotBeReadAtTheEndIsNotTheLatestPoint(t *testing.T) {
 		}
 		if _, err := Plan(p, have, Target{GTID: serverA + ":5"}); err != nil && name != "the first" {
 			t.Errorf("%s: a target before it: %v", name, err)
+		}
+	}
+}
+
+// A manifest is read once, and once more if somebody else wrote over it: before it was listed for the first time, after, and if it is as long as before.
+func TestAManifestThatWasWrittenOver(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		listed bool
+		text   func(raw []byte) []byte
+	}{
+		"before it was listed": {false, func([]byte) []byte { return []byte("{") }},
+		"after it was listed":  {true, func([]byte) []byte { return []byte("{") }},
+		"with the same length": {true, func(raw []byte) []byte { return bytes.Repeat([]byte("x"), len(raw)) }},
+	} {
+		a, dir := openFolder(t)
+		second := threeLogs(t, a)[1]
+		path := filepath.Join(filepath.Dir(dir), second.key())
+		good, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write := func(raw []byte, at time.Time) {
+			t.Helper()
+			if err := errors.Join(os.WriteFile(path, raw, 0o600), os.Chtimes(path, at, at)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if tc.listed {
+			listed(t, a)
+		}
+		write(tc.text(good), noon)
+		if l := listed(t, a); len(l.Unreadable) != 1 || l.Unreadable[0].Key != second.key() || len(History(l).Gaps) != 1 {
+			t.Errorf("%s: nobody sees it: unreadable %v", name, l.Unreadable)
+		}
+		write(good, noon.Add(time.Hour))
+		if l := listed(t, a); len(l.Unreadable) > 0 || len(l.Logs) != 3 {
+			t.Errorf("%s: it was put back, and unreadable are %v", name, l.Unreadable)
+		}
+	}
+	s, a, fresh := openStorage(t)
+	twoSegments(t, a, Recipients{})
+	s.refuse()
+	for range 2 {
+		listed(t, fresh)
+		if asked := s.requests("GET "); len(asked) != 2 {
+			t.Errorf("what is as it was is read again: %q", asked)
 		}
 	}
 }

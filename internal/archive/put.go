@@ -136,7 +136,7 @@ func (f *File) Commit(ctx context.Context, held Content) (Log, error) {
 		return Log{}, err
 	}
 	log := Log{LogManifest: l, Set: held.Set, Previous: held.Previous}
-	f.a.remember(log)
+	f.a.remember(log, mark{})
 	return log, nil
 }
 

@@ -38,6 +38,8 @@ type Item struct {
 	Key     string
 	Bytes   int64
 	ModTime time.Time
+	// Sum is the digest that the storage lists, in a form of its own; empty if it lists none.
+	Sum string
 }
 
 // Namespace is the namespace of the group.
@@ -106,7 +108,7 @@ func (b *Bucket) EachObject(ctx context.Context, folder string, do func(Item) er
 		if o.IsDir {
 			return nil
 		}
-		return do(Item{Key: strings.TrimPrefix(o.Key, root), Bytes: o.Size, ModTime: o.ModTime})
+		return do(Item{Key: strings.TrimPrefix(o.Key, root), Bytes: o.Size, ModTime: o.ModTime, Sum: string(o.MD5)})
 	})
 }
 
