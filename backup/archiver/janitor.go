@@ -143,16 +143,16 @@ func (j *janitor) prune(ctx context.Context) error {
 			return cause(ctx, listErr)
 		}
 	}
-	j.w.ledger.replace(before, l)
+	j.w.takeIn(before, l)
 	if pruneErr != nil {
 		return cause(ctx, pruneErr)
 	}
 	return err
 }
 
-// mend has what is missing in our folder archived once more.
+// mend has what is missing in our folder, or cannot be read there, archived once more.
 func (j *janitor) mend(ctx context.Context, l archive.Listing) (archive.Listing, error) {
-	if len(l.Missing) == 0 {
+	if len(l.Missing)+len(l.Unreadable) == 0 {
 		j.w.tellMissing(nil)
 		return l, nil
 	}
@@ -160,10 +160,9 @@ func (j *janitor) mend(ctx context.Context, l archive.Listing) (archive.Listing,
 	if err != nil || st.UUID != j.w.uuid {
 		return l, err
 	}
-	l, removed, err := j.w.clearMissing(ctx, l, st)
+	l, removed, err := j.w.clear(ctx, l, st)
 	if removed > 0 {
-		j.w.stale.Store(true)
-		j.w.p.nudge()
+		j.w.again()
 	}
 	return l, err
 }

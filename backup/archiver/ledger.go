@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/mysql-mfg/mfg/internal/archive"
+	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
 // ledger is what is in the archive, as it was listed and changed by us since. It is the archiver's whole memory, and made again from the
@@ -55,8 +56,9 @@ func (d *ledger) beat(h archive.Heartbeat) {
 	d.heartbeat = &h
 }
 
-// replace takes in a new listing, and keeps what was added while it was made.
-func (d *ledger) replace(before int, l archive.Listing) {
+// replace takes in a new listing, and keeps what was added while it was made. lost are transactions of the history that were there, and are not there now nor
+// told as missing: somebody else removed them, with what told of them.
+func (d *ledger) replace(before int, l archive.Listing) (lost gtid.Set) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	files := slices.Clone(l.Logs)
@@ -65,10 +67,22 @@ func (d *ledger) replace(before int, l archive.Listing) {
 			files = append(files, f)
 		}
 	}
+	lost = coveredBy(l, d.files).Subtract(coveredBy(l, files))
+	for _, m := range l.Missing {
+		lost = lost.Subtract(m.Set)
+	}
 	d.epochs, d.files, d.missing, d.unreadable, d.replaced, d.pruned = l.Epochs, files, l.Missing, l.Unreadable, l.Replaced, l.Pruned
 	if l.Heartbeat != nil {
 		d.heartbeat = l.Heartbeat
 	}
+	return lost
+}
+
+// coveredBy is what is covered if a listing has these files. So what we pruned is not lost: the listing tells that it was pruned.
+func coveredBy(l archive.Listing, files []archive.Log) gtid.Set {
+	with := archive.NewListing(l.Epochs, files)
+	with.Missing, with.Pruned = l.Missing, l.Pruned
+	return archive.Covered(archive.History(with))
 }
 
 // count is how many files there are: what is added later comes behind them.

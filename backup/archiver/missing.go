@@ -68,6 +68,21 @@ func (w *work) clearMissing(ctx context.Context, l archive.Listing, st serverSta
 	return left, removed, nil
 }
 
+// takeIn takes in a new listing. If anything is gone with what told of it, the ledger does not know it any more, and the work is far behind it: the epoch is
+// taken over once more, which archives again what the server still has.
+func (w *work) takeIn(before int, l archive.Listing) {
+	if lost := w.ledger.replace(before, l); !lost.IsEmpty() {
+		w.p.log.Error("archived transactions are gone from the storage: somebody else removed them", "transactions", lost.Count())
+		w.again()
+	}
+}
+
+// again has the epoch taken over once more.
+func (w *work) again() {
+	w.stale.Store(true)
+	w.p.nudge()
+}
+
 // tellMissing logs what is missing when that has changed.
 func (w *work) tellMissing(missing []archive.Log) {
 	if n := len(missing); n > 0 && n != w.missed {

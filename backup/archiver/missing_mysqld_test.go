@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -18,8 +19,14 @@ import (
 // lose removes the data of a file, and leaves its manifest.
 func (g *group) lose(f archive.Log) {
 	g.t.Helper()
+	g.loseObject(f, f.Object.Key)
+}
+
+// loseObject removes an object of a file.
+func (g *group) loseObject(f archive.Log, name string) {
+	g.t.Helper()
 	folder := fmt.Sprintf("%010d-%s-%s", f.Epoch, f.Site, f.ServerUUID)
-	if err := os.Remove(filepath.Join(g.dir, "bucket", "shop", "orders", "archive", "binlogs", folder, f.Object.Key)); err != nil {
+	if err := os.Remove(filepath.Join(g.dir, "bucket", "shop", "orders", "archive", "binlogs", folder, name)); err != nil {
 		g.t.Fatal(err)
 	}
 }
@@ -50,6 +57,16 @@ func TestWhatWasRemovedByHand(t *testing.T) {
 			compare(t, g, s, l, log)
 		}
 	}
+	// With its manifest, nothing tells of it but what comes behind it.
+	between := l.Logs[1+slices.IndexFunc(l.Logs[1:], func(f archive.Log) bool { return f.Sealed && !f.Set.IsEmpty() })]
+	g.lose(between)
+	g.loseObject(between, between.Log+".json")
+	g.until("a", "what is gone with its manifest is archived once more", func(wire.ArchiverStatus) bool {
+		l = g.list()
+		return slices.ContainsFunc(l.Logs, func(f archive.Log) bool { return f.Log == between.Log })
+	})
+	l = g.archived("a")
+	complete(t, g, s, l)
 	gone := l.Logs[0]
 	all := logs(t, s)
 	s.Exec(t, "PURGE BINARY LOGS TO '"+all[len(all)-1]+"'")

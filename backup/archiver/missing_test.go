@@ -3,6 +3,7 @@
 package archiver
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/archive"
 	"github.com/mysql-mfg/mfg/internal/bucket"
 	"github.com/mysql-mfg/mfg/internal/gtid"
@@ -191,6 +193,69 @@ func TestWhichUnreadableManifestsGo(t *testing.T) {
 		want := map[bool]int{true: 4, false: 2}[keeps]
 		if err != nil || removed != 4-want || len(l.Unreadable) != want {
 			t.Errorf("nothing may go: %t: %d removed, %d are left: %v", keeps, removed, len(l.Unreadable), err)
+		}
+	}
+}
+
+// What somebody removed with its manifest, or whose manifest was damaged, is archived once more, and that is begun once. What we pruned is not missed.
+func TestWhatIsGoneWithItsManifest(t *testing.T) {
+	names := []string{"binlog.000001", "binlog.000002", "binlog.000003", "binlog.000004"}
+	heads := map[string]archive.Content{}
+	for i, before := range []string{"", "1-3", "1-6", "1-9"} {
+		heads[names[i]] = archive.Content{Previous: gtid.MustParse(numbered(before))}
+	}
+	st := &serverState{UUID: serverOurs, Log: names[3], Logs: names, Bytes: []int64{1, 1, 1, 1}, Executed: gtid.MustParse(numbered("1-9"))}
+	for name, tc := range map[string]struct {
+		spoil func(path string) error
+		prune bool
+		again bool
+	}{
+		"nothing is gone":     {func(string) error { return nil }, false, false},
+		"we pruned":           {func(string) error { return nil }, true, false},
+		"a file is gone":      {os.Remove, false, true},
+		"a file, and a prune": {os.Remove, true, true},
+		"its manifest is damaged": {func(path string) error {
+			if !strings.HasSuffix(path, ".json") {
+				return nil
+			}
+			return os.WriteFile(path, []byte("{"), 0o600)
+		}, false, true},
+	} {
+		a, dir := stored(t, holding(sealedLog(1, names[0]), "", "1-3"), holding(sealedLog(1, names[1]), "1-3", "4-6"), holding(sealedLog(1, names[2]), "1-6", "7-9"))
+		p := programOf(t, a, st, heads, opened(1, "a", serverOurs, ""))
+		if tc.prune {
+			said, _ := p.operator(t.Context())
+			at := began.Add(time.Hour)
+			said.Cutoff, said.Backup, said.GTIDExecuted = &at, "monday", numbered("1-3")
+			p.operator = func(context.Context) (wire.Cutoff, error) { return said, nil }
+		}
+		w := workOf(t, p, 1)
+		err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && strings.Contains(path, names[1]) {
+				return tc.spoil(path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, again := range []bool{tc.again, false} {
+			if err := w.janitor.prune(t.Context()); err != nil || w.stale.Load() != again || (len(p.nudged) > 0) != again {
+				t.Errorf("%s: taken over once more: %t: %v", name, w.stale.Load(), err)
+			}
+			w.stale.Store(false)
+			p.nudged = make(chan struct{}, 1)
+		}
+		if left := len(listing(t, a).Logs); tc.prune && left+1 != len(names)-1-map[bool]int{true: 1}[tc.again] {
+			t.Errorf("%s: %d files are left", name, left)
+		}
+		next, err := p.takeOver(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next.end()
+		if want := map[bool]string{true: names[1], false: names[3]}[tc.again]; next.next != want {
+			t.Errorf("%s: it goes on from %s, want %s", name, next.next, want)
 		}
 	}
 }

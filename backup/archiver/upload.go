@@ -161,7 +161,7 @@ func (w *work) relist(ctx context.Context) error {
 	before := w.ledger.count()
 	l, err := w.archive.List(ctx)
 	if err == nil {
-		w.ledger.replace(before, l)
+		w.takeIn(before, l)
 	}
 	return err
 }
