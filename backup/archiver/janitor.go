@@ -85,7 +85,7 @@ func (j *janitor) report(ctx context.Context, err error, pruned bool) {
 
 // seal makes one file of the segments of each log that the server writes no more. The segments go once it is there.
 func (j *janitor) seal(ctx context.Context) error {
-	st, err := j.w.p.state(ctx)
+	st, err := j.w.p.stateOf(ctx)
 	if err != nil || st.UUID != j.w.uuid {
 		return cause(ctx, err)
 	}
@@ -119,6 +119,9 @@ func (j *janitor) removeSegments(ctx context.Context, log string) error {
 
 // prune removes what no retained backup needs, on the operator's word of this moment.
 func (j *janitor) prune(ctx context.Context) error {
+	if err := j.w.stillOurs(ctx); err != nil {
+		return cause(ctx, err)
+	}
 	cutoff := archive.Cutoff{} // nothing is pruned without the operator's word
 	said, err := j.w.learn(ctx)
 	if err == nil {

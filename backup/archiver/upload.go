@@ -116,7 +116,7 @@ func (w *work) upload(ctx context.Context, u upload) (ended bool, err error) {
 	}
 	stalled.moved()
 	// I26: asked after the last byte was read, and before it counts.
-	if err := w.p.stillMine(ctx, w.epoch); err != nil {
+	if err := w.mayWrite(ctx); err != nil {
 		return false, err
 	}
 	l, err := file.Commit(ctx, content)

@@ -31,8 +31,10 @@ type work struct {
 	told time.Time
 	// missed is how many files were missing when the archive was last listed.
 	missed int
-	// stale is set once something has to be archived again: the epoch is taken over once more.
+	// stale is set once something has to be archived again, or the place may be another group's: the epoch is taken over once more.
 	stale atomic.Bool
+	// owned is when the place was last known to be ours, in nanoseconds.
+	owned atomic.Int64
 	// janitor runs beside.
 	janitor *janitor
 }
@@ -65,6 +67,7 @@ func (p *Program) takeOver(ctx context.Context, epoch int64) (*work, error) {
 	if l, _, err = w.clear(ctx, l, st); err != nil {
 		return nil, err
 	}
+	w.owned.Store(p.now().UnixNano()) // Claim says so
 	w.ledger = newLedger(l, w.folder())
 	cutoff, err := w.learn(ctx)
 	if err != nil {
@@ -216,7 +219,7 @@ func (p *Program) head(ctx context.Context, log string) (archive.Content, error)
 func (w *work) round(ctx context.Context) (wire.ArchiverState, error) {
 	for {
 		seen := w.p.now()
-		st, err := w.p.state(ctx)
+		st, err := w.p.stateOf(ctx)
 		if err != nil {
 			return wire.ArchiverFailing, cause(ctx, err)
 		}
@@ -297,7 +300,7 @@ func (w *work) place(st serverState) (int, error) {
 // beat says that nothing was written beyond what is archived.
 func (w *work) beat(ctx context.Context, st serverState, seen time.Time) error {
 	h := archive.Heartbeat{Epoch: w.epoch, Site: w.p.config.Site, ServerUUID: w.uuid, At: seen, GTIDExecuted: st.Executed.String()}
-	if err := w.p.stillMine(ctx, w.epoch); err != nil {
+	if err := w.mayWrite(ctx); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, uploadTimeout)

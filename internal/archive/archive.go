@@ -57,6 +57,11 @@ func (a *Archive) Claim(ctx context.Context, uid string, now time.Time) error {
 	return a.b.Claim(ctx, uid, now)
 }
 
+// IsForeign is true if the place has become another group's than the one with the UID.
+func (a *Archive) IsForeign(ctx context.Context, uid string) (bool, error) {
+	return a.b.IsForeign(ctx, uid)
+}
+
 // readAll reads manifests and epochs, some at a time.
 func (a *Archive) readAll(ctx context.Context, f found) ([]Log, []Epoch, []Unreadable, error) {
 	keys := slices.Clone(f.epochs)
