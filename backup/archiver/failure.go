@@ -21,7 +21,7 @@ const (
 	ServerUnreachable Reason = "ServerUnreachable"
 	// ServerRefuses: it does not let the account in, or does not let it read its binary logs.
 	ServerRefuses Reason = "ServerRefuses"
-	// LogsReset: the server's binary logs begin again in the middle of an epoch.
+	// LogsReset: the server's binary logs begin again in the middle of an epoch, or it lacks what is archived.
 	LogsReset Reason = "BinaryLogsReset"
 	// LogUnreadable: the server sends something else than a binary log, or breaks off.
 	LogUnreadable Reason = "BinaryLogUnreadable"

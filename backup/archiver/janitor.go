@@ -85,8 +85,8 @@ func (j *janitor) report(ctx context.Context, err error, pruned bool) {
 
 // seal makes one file of the segments of each log that the server writes no more. The segments go once it is there.
 func (j *janitor) seal(ctx context.Context) error {
-	st, err := j.w.p.stateOf(ctx)
-	if err != nil || st.UUID != j.w.uuid {
+	st, same, err := j.sameServer(ctx)
+	if err != nil || !same {
 		return cause(ctx, err)
 	}
 	for _, log := range j.w.ledger.unsealed(st.Log) {
@@ -102,6 +102,14 @@ func (j *janitor) seal(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// sameServer asks the server how it is. same is false if it is another one, or its binary logs were reset: a log of one name has other transactions then, and
+// nothing of it replaces what is archived. The round says so.
+func (j *janitor) sameServer(ctx context.Context) (st serverState, same bool, err error) {
+	had := j.w.ledger.executed() // first: what is archived meanwhile may be newer than the answer
+	st, err = j.w.p.stateOf(ctx)
+	return st, err == nil && st.UUID == j.w.uuid && st.Executed.Contains(had), err
 }
 
 func (j *janitor) removeSegments(ctx context.Context, log string) error {
@@ -159,8 +167,8 @@ func (j *janitor) mend(ctx context.Context, l archive.Listing) (archive.Listing,
 		j.w.tellMissing(nil)
 		return l, nil
 	}
-	st, err := j.w.p.stateOf(ctx)
-	if err != nil || st.UUID != j.w.uuid {
+	st, same, err := j.sameServer(ctx)
+	if err != nil || !same {
 		return l, err
 	}
 	l, removed, err := j.w.clear(ctx, l, st)

@@ -13,6 +13,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/archive"
 	"github.com/mysql-mfg/mfg/internal/bucket"
+	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
 // work is what is done in one epoch of ours.
@@ -31,6 +32,9 @@ type work struct {
 	told time.Time
 	// missed is how many files were missing when the archive was last listed.
 	missed int
+	// had is what the server had executed when it was asked last; compared is true once that was compared with the archive.
+	had      gtid.Set
+	compared bool
 	// stale is set once something has to be archived again, or the place may be another group's: the epoch is taken over once more.
 	stale atomic.Bool
 	// owned is when the place was last known to be ours, in nanoseconds.
@@ -73,6 +77,9 @@ func (p *Program) takeOver(ctx context.Context, epoch int64) (*work, error) {
 	if err != nil {
 		// Archiving does not wait for the operator. Until the archive knows with what the epoch began, it takes what the logs themselves prove.
 		p.log.Warn("what the epoch began with is not known yet", "epoch", epoch, "error", err)
+	}
+	if err := w.continues(st); err != nil {
+		return nil, err
 	}
 	if w.next, err = w.begin(ctx, st, cutoff); err != nil {
 		return nil, err
@@ -226,8 +233,8 @@ func (w *work) round(ctx context.Context) (wire.ArchiverState, error) {
 		if st.ReadOnly {
 			return wire.ArchiverStandby, errTurnOver
 		}
-		if st.UUID != w.uuid {
-			return wire.ArchiverFailing, failf(LogsReset, "the server has another UUID than when this epoch began")
+		if err := w.continues(st); err != nil {
+			return wire.ArchiverFailing, err
 		}
 		if w.p.begins() {
 			w.onward(st)
@@ -270,7 +277,8 @@ func (w *work) catchUp(ctx context.Context, st serverState, seen time.Time) (aga
 			"place at %d, and stays; allow the credentials to delete, or remove that object", st.Log, held.To)
 	}
 	if st.Position < held.To {
-		return false, failf(LogsReset, "binary log %s ends at %d, and %d of it are archived: the server's binary logs were reset", st.Log, st.Position, held.To)
+		return false, failf(LogsReset, "binary log %s ends at %d, and %d of it are archived: the server's binary logs were reset; %s", st.Log, st.Position, held.To,
+			resetRemedy)
 	}
 	if st.Position == held.To {
 		return false, w.beat(ctx, st, seen)
@@ -283,7 +291,7 @@ func (w *work) catchUp(ctx context.Context, st serverState, seen time.Time) (aga
 func (w *work) place(st serverState) (int, error) {
 	want := archive.Number(w.next)
 	if archive.Number(st.Log) < want {
-		return 0, failf(LogsReset, "the server writes binary log %s, and %s was next: its binary logs were reset", st.Log, w.next)
+		return 0, failf(LogsReset, "the server writes binary log %s, and %s was next: its binary logs were reset; %s", st.Log, w.next, resetRemedy)
 	}
 	for i, log := range st.Logs {
 		if archive.Number(log) >= want {
