@@ -33,6 +33,8 @@ var noon = time.Date(2026, 11, 3, 12, 0, 0, 0, time.UTC)
 const (
 	groupsPath = "/apis/mysql-mfg.io/v1alpha1"
 	livePath   = "/api/v1/namespaces/mfg-system/services/mfg-auxiliary:8082/proxy/status"
+	// operatorPods is where the operator's pods are. A user may not list them, unless a test says otherwise.
+	operatorPods = "/api/v1/namespaces/mfg-system/pods"
 )
 
 // fakeAPI is an API server with groups and, behind its proxy, an operator.
@@ -64,6 +66,10 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.URL.Path == livePath {
 		f.serveLive(w, r)
+		return
+	}
+	if r.URL.Path == operatorPods {
+		status(http.StatusForbidden, metav1.StatusReasonForbidden, "no pods")(w)
 		return
 	}
 	rest, ok := strings.CutPrefix(r.URL.Path, groupsPath+"/")
