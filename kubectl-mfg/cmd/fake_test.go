@@ -264,11 +264,27 @@ type runOptions struct {
 	wait  func(context.Context, time.Duration) bool
 	// stdin is what a person types; without it there is no terminal to ask on.
 	stdin string
+	// typed happens once, when that person begins to type.
+	typed func()
 	// tick happens at each wait, the first being 1; the clock goes on by what is waited for.
 	tick func(n int)
 	ctx  context.Context
 	// cluster replaces parts of the connection.
 	cluster func(Cluster) Cluster
+}
+
+// typing is what a person types, and what happens meanwhile.
+type typing struct {
+	io.Reader
+	meanwhile func()
+}
+
+func (t *typing) Read(p []byte) (int, error) {
+	if do := t.meanwhile; do != nil {
+		t.meanwhile = nil
+		do()
+	}
+	return t.Reader.Read(p)
 }
 
 // run runs a command line against an API server as a user would.
@@ -293,7 +309,7 @@ func run(t *testing.T, f http.Handler, o runOptions, args ...string) ran {
 		o.ctx = t.Context()
 	}
 	env := cli.Environment{
-		IOStreams:   genericiooptions.IOStreams{In: strings.NewReader(o.stdin), Out: &out, ErrOut: &errOut},
+		IOStreams:   genericiooptions.IOStreams{In: &typing{strings.NewReader(o.stdin), o.typed}, Out: &out, ErrOut: &errOut},
 		Getenv:      func(name string) string { return o.env[name] },
 		Now:         func() time.Time { return now },
 		Wait:        o.wait,
