@@ -98,7 +98,7 @@ func (t Tail) containers(all []corev1.Pod) (out []source) {
 		p := &all[i]
 		for _, statuses := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 			for _, s := range statuses {
-				if t.Container != "" && t.Container != s.Name || s.State.Running == nil && s.State.Terminated == nil {
+				if t.Container != "" && t.Container != s.Name || !hasLog(s) {
 					continue
 				}
 				out = append(out, source{p.Name, s.Name, label(p, s.Name)})
@@ -107,6 +107,11 @@ func (t Tail) containers(all []corev1.Pod) (out []source) {
 	}
 	slices.SortFunc(out, func(a, b source) int { return strings.Compare(a.label+" "+a.pod, b.label+" "+b.pod) })
 	return out
+}
+
+// hasLog is true for a container that runs or has run: while the next run of one that crashes has to wait, the kubelet shows the log of the last.
+func hasLog(s corev1.ContainerStatus) bool {
+	return s.State.Running != nil || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil
 }
 
 // one reads the end of one log. If it breaks off, the lines before that are shown.
