@@ -10,6 +10,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -129,13 +131,25 @@ func (n *nodes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	text, goesOn := strings.CutSuffix(log, "...")
-	_, _ = io.WriteString(w, text)
+	_, _ = io.WriteString(w, asKubelet(text, r.URL.Query()))
 	if f, can := w.(http.Flusher); can {
 		f.Flush()
 	}
 	if goesOn {
 		<-r.Context().Done()
 	}
+}
+
+// asKubelet goes back as many lines as are asked for, and stops at the limit of bytes, as the kubelet does.
+func asKubelet(text string, query url.Values) string {
+	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
+	if most, err := strconv.Atoi(query.Get("tailLines")); err == nil {
+		text = strings.Join(lines[max(0, len(lines)-most):], "") + text[len(strings.TrimSuffix(text, "\n")):]
+	}
+	if most, err := strconv.Atoi(query.Get("limitBytes")); err == nil {
+		text = text[:min(len(text), most)]
+	}
+	return text
 }
 
 func pod(name, site string, containers ...string) corev1.Pod {
