@@ -44,3 +44,17 @@ func TestQuiet(t *testing.T) {
 		t.Errorf("not called stale:\n%s", text)
 	}
 }
+
+// TestStaleOnNarrowScreens: no screen is so narrow that it does not say that it is old.
+func TestStaleOnNarrowScreens(t *testing.T) {
+	fallen, lost := cut(begin(Options{}), 40*time.Second), cut(begin(Options{Group: "orders"}), 100*time.Second)
+	lost.send(unreadable(lost))
+	for name, m := range map[string]Model{"cut": cut(begin(Options{}), 8*time.Second).m, "fallen": fallen.m, "lost": lost.m} {
+		for m.width = leastWidth; m.width <= 80; m.width++ {
+			head, _, _ := strings.Cut(m.frame().Bare(), "\n")
+			if !strings.Contains(head, "STALE for") || !strings.Contains(head, "mfg") && m.width > 50 {
+				t.Errorf("%s, %d columns: %q", name, m.width, head)
+			}
+		}
+	}
+}

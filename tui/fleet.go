@@ -101,6 +101,14 @@ func (g *group) count(s wire.GroupStatus) {
 	}
 }
 
+// poll is how often the operator looks at the group; 0 if that is not known.
+func (g *group) poll() time.Duration {
+	if g.object == nil {
+		return 0
+	}
+	return g.object.Spec.Failover.PollInterval.Duration
+}
+
 func (f *fleet) heardFigures(h Answer) {
 	if g := f.groups[h.name()]; g != nil {
 		g.figures, g.figuresErr, g.figuresAt = h.Figures, h.Error, f.now
@@ -323,7 +331,7 @@ func (f *fleet) sample() {
 			if s.Active {
 				pace := canvas.UnknownSample
 				if !stale {
-					pace = g.counters[s.Name].PerSecond(f.clock())
+					pace = g.counters[s.Name].PerSecond(f.clock(), g.poll())
 				}
 				traceOf(g.commits, s.Name).Push(pace)
 				continue

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -170,7 +171,11 @@ func (v groupView) forecast(r report.MysqlFailoverGroupReport, width int) canvas
 	if f.Site != "" {
 		words = f.Words()
 	}
-	if loss := f.Loss(); loss != "" {
+	loss := f.Loss()
+	if r.Facts.Source == report.LastKnown { // as kubectl mfg status says it
+		words, loss = "last known: "+words, strings.TrimPrefix(loss, "last known: ")
+	}
+	if loss != "" {
 		words += "; " + loss
 	}
 	label := canvas.Span{Text: "If lost"}

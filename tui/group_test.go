@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -96,6 +97,17 @@ func TestForecastThatIsBlocked(t *testing.T) {
 		if frame := oneLine(s.m.Once(120)); !strings.Contains(frame, want) {
 			t.Errorf("no %q in %s", want, frame)
 		}
+	}
+}
+
+// TestForecastThatIsOld: once only the custom resource is left, the forecast is the last known one.
+func TestForecastThatIsOld(t *testing.T) {
+	s := begin(Options{Group: "orders"})
+	o := object("orders", 7, "paris", "frankfurt", "madrid")
+	o.Status.Forecast = &v1alpha1.Forecast{Site: "frankfurt", LostTransactions: "<10"}
+	s = cut(s.changed(o), 40*time.Second)
+	if frame, want := oneLine(s.m.Once(120)), "If lost last known: frankfurt would take over; <10 transactions would be lost"; !strings.Contains(frame, want) {
+		t.Errorf("no %q in %s", want, frame)
 	}
 }
 

@@ -29,6 +29,8 @@ const (
 	fallBackAfter = 15 * time.Second
 	eventsEvery   = 3 * time.Second
 	whyEvery      = time.Second
+	// whyHold is how much older than the operator's last news an answer may be: it is asked every second, and has 3 s.
+	whyHold = 5 * time.Second
 	// figuresEvery is how often the dashboard asks sidecars for figures, which they measure every 15 s; after figuresHold those are old.
 	figuresEvery = 10 * time.Second
 	figuresHold  = 45 * time.Second
@@ -102,6 +104,7 @@ type Model struct {
 	drill    drill.Page
 
 	why       Answer
+	whyHeard  time.Time
 	eventsAt  time.Time
 	whyAt     time.Time
 	figuresAt time.Time

@@ -45,6 +45,7 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 	case feed.Changes:
 		m.fleet.absorbChanges(msg)
 		m.arrange()
+		m.forgetWhy()
 	case feed.Objects:
 		m.fleet.absorbObjects(msg)
 		m.arrange()
@@ -61,7 +62,7 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 		m.drill.Answer = drill.Answer(msg)
 	case why:
 		if Answer(msg).name() == m.open {
-			m.why = Answer(msg)
+			m.why, m.whyHeard = Answer(msg), m.fleet.now
 		}
 	case done:
 		m.say(outcome(msg), "")
@@ -127,6 +128,16 @@ func (m *Model) look() tea.Cmd {
 	}
 	m.lookAt, m.looking = m.fleet.now, true
 	return func() tea.Msg { return looked(ask(q)) }
+}
+
+// forgetWhy drops what the operator said about a decision once there is none: the next one has other reasons. What is older than the
+// operator's news by whyHold goes too: it may be about an earlier decision.
+func (m *Model) forgetWhy() {
+	g := m.fleet.groups[m.open]
+	over := g == nil || m.page != pageWhy && !g.deciding()
+	if over || m.fleet.heardAt.Sub(m.whyHeard) > whyHold {
+		m.why = Answer{}
+	}
 }
 
 // deciding is true while there is something that the operator could be asked about.

@@ -16,6 +16,8 @@ import (
 const (
 	leastWidth  = 40
 	leastHeight = 8
+	// leastTitle is how much of the title stays before other words of the first line go.
+	leastTitle = 12
 )
 
 // View draws the screen.
@@ -101,10 +103,11 @@ func (m Model) header() canvas.Line {
 	} else {
 		right = append(right, canvas.Span{Text: "  read-only", Style: canvas.Faint})
 	}
-	room := m.width - right.Width() - 1
-	if room < 12 {
-		return left
+	// A narrow screen lacks the mode first, then the clock, then the end of the title; never how far to trust it.
+	for len(right) > 1 && m.width-right.Width()-1 < leastTitle {
+		right = right[:len(right)-1]
 	}
+	room := max(0, m.width-right.Width()-1)
 	return append(m.signs.Fit(left, room), append(canvas.Line{{Text: " "}}, right...)...)
 }
 

@@ -5,6 +5,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -117,11 +118,21 @@ func (a *API) answer(ctx context.Context, operatorNamespace string, params map[s
 	if ctx.Err() != nil || !MayForward(err) {
 		return raw, err
 	}
-	if raw, failed := a.forwarded(ctx, operatorNamespace, params); failed == nil || live.IsFinal(failed) {
+	raw, failed := a.forwarded(ctx, operatorNamespace, params)
+	if failed == nil || live.IsFinal(failed) {
 		a.forwards.Store(true)
 		return raw, failed
 	}
-	return nil, err
+	return nil, moreTelling(err, failed)
+}
+
+// moreTelling chooses between the failures of both ways. A right that is missing for one of them says nothing of the operator, and only
+// without any right is this user not told; that no pod runs is certain, whatever became of the proxy.
+func moreTelling(proxied, forwarded error) error {
+	if errors.Is(forwarded, live.ErrNoPod) || apierrors.IsForbidden(proxied) && !apierrors.IsForbidden(forwarded) {
+		return forwarded
+	}
+	return proxied
 }
 
 func (a *API) proxied(ctx context.Context, operatorNamespace string, params map[string]string) ([]byte, error) {

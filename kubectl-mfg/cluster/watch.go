@@ -45,20 +45,28 @@ func (a *API) Routes(operatorNamespace, namespace string) []feed.Route {
 func (a *API) forwardedWays(ctx context.Context, operatorNamespace string, query url.Values) ([]feed.Way, error) {
 	pods, err := a.operators(ctx, operatorNamespace)
 	if err != nil {
-		return nil, err
+		return nil, deniedOr(err)
 	}
 	ways := make([]feed.Way, 0, len(pods))
 	for _, pod := range pods {
 		ways = append(ways, func(ctx context.Context) (feed.Address, error) {
 			port, end, err := a.forwardTo(ctx, pod, wire.PortOperatorAuxiliary)
 			if err != nil {
-				return feed.Address{}, err
+				return feed.Address{}, deniedOr(err)
 			}
 			at := url.URL{Scheme: "http", Host: "127.0.0.1:" + strconv.Itoa(port), Path: wire.PathWSStatus, RawQuery: query.Encode()}
 			return feed.Address{URL: at.String(), Close: end}, nil
 		})
 	}
 	return ways, nil
+}
+
+// deniedOr marks the API server's refusal for the stream, which does not know it.
+func deniedOr(err error) error {
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("%w: %w", feed.ErrDenied, err)
+	}
+	return err
 }
 
 // proxyAddress returns where the API server's proxy offers the stream, with all that a kubeconfig says on how to log in.

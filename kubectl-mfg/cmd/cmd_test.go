@@ -282,7 +282,7 @@ func TestWatch(t *testing.T) {
 		if n := strings.Count(got.out, cli.CursorHome); n != 6 {
 			t.Errorf("drawn %d times, want at each look", n)
 		}
-		if got.errOut != "" || strings.Count(got.out, "this is old") != 2 || strings.Count(got.out, cli.ClearScreen) != 1 {
+		if got.errOut != "" || strings.Count(got.out, "this is old, from 12:00:00Z: ") != 2 || strings.Count(got.out, cli.ClearScreen) != 1 {
 			t.Errorf("stderr %q, stdout:\n%q", got.errOut, got.out)
 		}
 	})

@@ -33,6 +33,8 @@ var noon = time.Date(2026, 11, 3, 12, 0, 0, 0, time.UTC)
 const (
 	groupsPath = "/apis/mysql-mfg.io/v1alpha1"
 	livePath   = "/api/v1/namespaces/mfg-system/services/mfg-auxiliary:8082/proxy/status"
+	// operatorPods is where the operator's pods are. A user may not list them, unless a test says otherwise.
+	operatorPods = "/api/v1/namespaces/mfg-system/pods"
 )
 
 // fakeAPI is an API server with groups and, behind its proxy, an operator.
@@ -64,6 +66,10 @@ func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.URL.Path == livePath {
 		f.serveLive(w, r)
+		return
+	}
+	if r.URL.Path == operatorPods {
+		status(http.StatusForbidden, metav1.StatusReasonForbidden, "no pods")(w)
 		return
 	}
 	rest, ok := strings.CutPrefix(r.URL.Path, groupsPath+"/")
@@ -258,11 +264,27 @@ type runOptions struct {
 	wait  func(context.Context, time.Duration) bool
 	// stdin is what a person types; without it there is no terminal to ask on.
 	stdin string
+	// typed happens once, when that person begins to type.
+	typed func()
 	// tick happens at each wait, the first being 1; the clock goes on by what is waited for.
 	tick func(n int)
 	ctx  context.Context
 	// cluster replaces parts of the connection.
 	cluster func(Cluster) Cluster
+}
+
+// typing is what a person types, and what happens meanwhile.
+type typing struct {
+	io.Reader
+	meanwhile func()
+}
+
+func (t *typing) Read(p []byte) (int, error) {
+	if do := t.meanwhile; do != nil {
+		t.meanwhile = nil
+		do()
+	}
+	return t.Reader.Read(p)
 }
 
 // run runs a command line against an API server as a user would.
@@ -287,7 +309,7 @@ func run(t *testing.T, f http.Handler, o runOptions, args ...string) ran {
 		o.ctx = t.Context()
 	}
 	env := cli.Environment{
-		IOStreams:   genericiooptions.IOStreams{In: strings.NewReader(o.stdin), Out: &out, ErrOut: &errOut},
+		IOStreams:   genericiooptions.IOStreams{In: &typing{strings.NewReader(o.stdin), o.typed}, Out: &out, ErrOut: &errOut},
 		Getenv:      func(name string) string { return o.env[name] },
 		Now:         func() time.Time { return now },
 		Wait:        o.wait,

@@ -171,7 +171,7 @@ func forwarding(t *testing.T, f *fakeAPI, plain http.Handler, answer http.Handle
 	for _, name := range []string{"mfg-operator-1", "mfg-operator-2"} {
 		pods.Items = append(pods.Items, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "mfg-system", Name: name}, Status: corev1.PodStatus{Phase: corev1.PodRunning}})
 	}
-	f.objects = map[string]any{"/api/v1/namespaces/mfg-system/pods": pods}
+	f.objects = map[string]any{operatorPods: pods}
 	return &streams{t: t, plain: plain, handle: func(_ string, data httpstream.Stream, all map[string]httpstream.Stream) {
 		if port := data.Headers().Get("port"); port != "8082" {
 			t.Errorf("port %s", port)
@@ -327,7 +327,7 @@ func TestNoLogOfTheClient(t *testing.T) {
 	os.Stderr = stderr
 	<-told
 	_ = write.Close()
-	if logged, _ := io.ReadAll(read); len(logged) > 0 || !strings.Contains(got.out, "services/proxy") {
+	if logged, _ := io.ReadAll(read); len(logged) > 0 || !strings.Contains(got.out, "operator not reachable") {
 		t.Errorf("logged %q; %+v", logged, got)
 	}
 }

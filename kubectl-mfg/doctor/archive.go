@@ -60,11 +60,7 @@ func (w World) lateness(p *report.PITR) time.Duration {
 	if d := w.Group.Spec.Backup.PITR.Interval.Duration; d > 0 {
 		interval = d
 	}
-	now := w.Now
-	if w.ServerErr == nil && !w.ServerTime.IsZero() {
-		now = w.ServerTime
-	}
-	if most := 2*interval + behind; now.Sub(*p.Latest) > most {
+	if most := 2*interval + behind; w.clock().Sub(*p.Latest) > most {
 		return most
 	}
 	return 0

@@ -36,13 +36,9 @@ func backupStore(ctx context.Context, w World) []Finding {
 	return one(OK, wire.Remedy{}, "the newest is %s old, and the last verification passed %s ago", w.ago(*last), w.ago(*proven))
 }
 
-// ago returns the age of a time by the API server's clock, if known: this machine's may be wrong by hours.
+// ago returns the age of a time.
 func (w World) ago(t time.Time) string {
-	now := w.Now
-	if w.ServerErr == nil && !w.ServerTime.IsZero() {
-		now = w.ServerTime
-	}
-	return duration.HumanDuration(max(0, now.Sub(t)))
+	return duration.HumanDuration(max(0, w.clock().Sub(t)))
 }
 
 // restoring finds a restore that cannot continue.

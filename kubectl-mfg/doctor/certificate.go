@@ -16,10 +16,7 @@ func groupCertificate(_ context.Context, w World) []Finding {
 		return nil
 	}
 	look := wire.Remedy{Command: fmt.Sprintf("kubectl mfg certificates %s -n %s", w.Group.Name, w.Group.Namespace)}
-	c, now := report.CertificateOf(w.Group), w.Now
-	if w.ServerErr == nil && !w.ServerTime.IsZero() {
-		now = w.ServerTime
-	}
+	c, now := report.CertificateOf(w.Group), w.clock()
 	if c == nil {
 		return one(Unknown, look, "status says nothing of the group's certificate: there is none yet, or the operator is of an earlier version")
 	}

@@ -36,15 +36,11 @@ func leader(ctx context.Context, w World) []Finding {
 	case lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || lease.Spec.RenewTime == nil:
 		return one(Fail, remedy, "no operator holds the Lease %s", leaseName)
 	}
-	now := w.Now
-	if w.ServerErr == nil && !w.ServerTime.IsZero() {
-		now = w.ServerTime // this machine's clock may be wrong by hours
-	}
 	term := 15 * time.Second
 	if s := lease.Spec.LeaseDurationSeconds; s != nil {
 		term = time.Duration(*s) * time.Second
 	}
-	age := now.Sub(lease.Spec.RenewTime.Time).Round(time.Second)
+	age := w.clock().Sub(lease.Spec.RenewTime.Time).Round(time.Second)
 	if age > term {
 		return one(Fail, remedy, "the Lease %s was renewed %s ago, it lasts %s: no operator leads", leaseName, age, term)
 	}
@@ -60,6 +56,9 @@ func podsOfSites(ctx context.Context, w World) (map[string]corev1.Pod, []Finding
 	}
 	found := map[string]corev1.Pod{}
 	for _, pod := range list.Items {
+		if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+			continue // it has ended, and stays only to be looked at: an evicted one, or one of a node that ended
+		}
 		site := pod.Labels[v1alpha1.LabelSite]
 		if have, is := found[site]; is && have.DeletionTimestamp == nil {
 			continue // a pod that is being deleted says less than its replacement

@@ -93,6 +93,14 @@ type World struct {
 	BackupSecrets map[string]error
 }
 
+// clock returns the time by the API server, if known: this machine's clock may be wrong by hours.
+func (w World) clock() time.Time {
+	if w.ServerErr == nil && !w.ServerTime.IsZero() {
+		return w.ServerTime
+	}
+	return w.Now
+}
+
 // check looks at one thing. It returns one or more findings under its name.
 type check struct {
 	name string
@@ -170,7 +178,7 @@ func pause(_ context.Context, w World) []Finding {
 		return one(OK, wire.Remedy{}, "not paused; failover mode is %s", mode(w.Group))
 	case err != nil:
 		return one(Fail, resume, "the pause %q is no time, so nothing is paused", value)
-	case w.Now.Before(until):
+	case w.clock().Before(until):
 		return one(Warn, resume, "paused until %s: a lost active site is not replaced", until.UTC().Format(time.RFC3339))
 	}
 	return one(OK, wire.Remedy{}, "a pause ended at %s", until.UTC().Format(time.RFC3339))

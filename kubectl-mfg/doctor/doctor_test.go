@@ -123,6 +123,11 @@ func TestFindings(t *testing.T) {
 			w.Group.Annotations = map[string]string{v1alpha1.AnnotationPauseUntil: noon.Add(time.Hour).Format(time.RFC3339)}
 			return o
 		}, "pause", Warn, "paused until"},
+		"PausedByTheServersClock": {func(w *World, o []runtime.Object) []runtime.Object {
+			w.Now, w.Asked, w.OperatorTime = noon.Add(2*time.Hour), noon.Add(2*time.Hour), noon // this machine is ahead
+			w.Group.Annotations = map[string]string{v1alpha1.AnnotationPauseUntil: noon.Add(time.Hour).Format(time.RFC3339)}
+			return o
+		}, "pause", Warn, "paused until"},
 		"PauseIsNoTime": {func(w *World, o []runtime.Object) []runtime.Object {
 			w.Group.Annotations = map[string]string{v1alpha1.AnnotationPauseUntil: "tomorrow"}
 			return o
@@ -164,6 +169,15 @@ func TestFindings(t *testing.T) {
 			return o
 		}, "nodes", Warn, "cordoned"},
 		"NoPod": {func(_ *World, o []runtime.Object) []runtime.Object { return without(o, "mysql-orders-rome-x") }, "nodes", Fail, "rome has no pod"},
+		"EvictedPod": {func(_ *World, o []runtime.Object) []runtime.Object {
+			change(o, "mysql-orders-rome-x", func(p *corev1.Pod) {
+				evicted := p.DeepCopy()
+				evicted.Name, evicted.Status.Phase = "mysql-orders-rome-a", corev1.PodFailed
+				o = append(o, evicted)
+				p.Spec.NodeName, p.Status.Phase = "", corev1.PodPending
+			})
+			return o
+		}, "nodes", Fail, "rome has no pod"},
 		"SameNode": {func(_ *World, o []runtime.Object) []runtime.Object {
 			change(o, "mysql-orders-rome-x", func(p *corev1.Pod) { p.Spec.NodeName = "worker-1" })
 			return o

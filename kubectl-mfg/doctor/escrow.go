@@ -44,10 +44,7 @@ func escrow(_ context.Context, w World) []Finding {
 		return one(Fail, wire.Remedy{Text: "see that auxiliary.escrowTLS.enabled is true in the chart mfg", Command: "helm get values mfg -n " + w.OperatorNamespace},
 			"no keyring can be taken into escrow: the endpoint of the operator does not answer: %v", w.Escrow.Err)
 	}
-	shown, now := w.Escrow.Chain[0], w.Now
-	if w.ServerErr == nil && !w.ServerTime.IsZero() {
-		now = w.ServerTime
-	}
+	shown, now := w.Escrow.Chain[0], w.clock()
 	renew := wire.Remedy{Text: "renew the certificate in the Secret of auxiliary.escrowTLS; the operator reloads it"}
 	name := "mfg-auxiliary." + w.OperatorNamespace + ".svc"
 	rename := wire.Remedy{Text: "put a certificate for " + name + " into the Secret of auxiliary.escrowTLS"}

@@ -53,7 +53,12 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c request.Cluster) (
 // planned moves the role without loss.
 func (op *Op) planned(ctx context.Context, env cli.Environment, c request.Cluster, view request.Outlook) (int, error) {
 	change := map[string]string{v1alpha1.AnnotationPlannedFailover: op.To}
-	check := func(g *v1alpha1.MysqlFailoverGroup) error { return op.Allowed(g) }
+	check := func(g *v1alpha1.MysqlFailoverGroup) error {
+		if err := op.Allowed(g); err != nil {
+			return err
+		}
+		return op.unmoved(g, view.Group)
+	}
 	if err := check(view.Group); err != nil {
 		return cli.ExitError, err
 	}
@@ -100,6 +105,19 @@ func (op *Op) Allowed(g *v1alpha1.MysqlFailoverGroup) error {
 		return cli.Refused("refused: spec.failover.mode is Observe\n  to let the operator act: kubectl patch mfg %s -n %s --type merge -p '{\"spec\":{\"failover\":{\"mode\":\"Manual\"}}}'", op.Group, op.Namespace)
 	}
 	return request.NotMoving(g)
+}
+
+// unmoved compares with what the plan was made of: a confirmation counts for the role as it was shown, not for one that has moved since.
+func (op *Op) unmoved(g, shown *v1alpha1.MysqlFailoverGroup) error {
+	was, is := shown.Status, g.Status
+	look := fmt.Sprintf("nothing was changed\n  see how it is now: kubectl mfg status %s -n %s", op.Group, op.Namespace)
+	switch {
+	case is.Transition != nil && (was.Transition == nil || was.Transition.To != is.Transition.To):
+		return cli.Refused("refused: the role began to move to %s meanwhile, and the plan was another; %s", is.Transition.To, look)
+	case is.ActiveSite != was.ActiveSite, is.Epoch != was.Epoch, is.Transition == nil && was.Transition != nil:
+		return cli.Refused("refused: the role moved meanwhile, and the plan was another: %s is active under epoch %d; %s", cli.OrDash(is.ActiveSite), is.Epoch, look)
+	}
+	return nil
 }
 
 // Preflight asks the operator's own preflight, if it can; the operator checks again later, with the facts of that time.

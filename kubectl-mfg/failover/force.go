@@ -30,17 +30,12 @@ func (op *Op) force(ctx context.Context, env cli.Environment, c request.Cluster,
 	if err := op.ConfirmName(ctx, env, "Acknowledged writes may be lost for good."); err != nil {
 		return cli.ExitError, err
 	}
+	if err := op.stillNeeded(ctx, c, view.Group); err != nil {
+		return cli.ExitError, err
+	}
 	rep := op.Report("failover --accept-data-loss", plan, change)
 	rep.Site, rep.From = op.To, view.Report.ActiveSite
-	_, err := op.Submit(ctx, env, c, change, func(g *v1alpha1.MysqlFailoverGroup) error {
-		if err := op.Allowed(g); err != nil {
-			return err
-		}
-		if other := g.Annotations[v1alpha1.AnnotationForceFailover]; other != "" && other != op.To {
-			return cli.Refused("refused: another person already ordered %s\n  to withdraw that: %s", other, request.Withdrawal(op.Group, op.Namespace))
-		}
-		return nil
-	})
+	_, err := op.Submit(ctx, env, c, change, func(g *v1alpha1.MysqlFailoverGroup) error { return op.orderable(g, view.Group) })
 	if err != nil {
 		return cli.ExitError, err
 	}
@@ -72,6 +67,30 @@ func (op *Op) forceAllowed(view request.Outlook) error {
 		return cli.Refused("refused: %s does not answer and could not be opened\n  see why: kubectl describe pods -n %s -l %s", op.To, op.Namespace, pods.Selector(op.Group, op.To))
 	}
 	return nil
+}
+
+// stillNeeded looks again once a person has typed the name, which may take minutes: by then the active site may be back, or the operator may
+// move the role without loss, and the order would take it elsewhere.
+func (op *Op) stillNeeded(ctx context.Context, c request.Cluster, shown *v1alpha1.MysqlFailoverGroup) error {
+	now, err := op.Look(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := op.unmoved(now.Group, shown); err != nil {
+		return err
+	}
+	return op.forceAllowed(now)
+}
+
+// orderable refuses what the custom resource alone shows, in the moment in which the order is sent.
+func (op *Op) orderable(g, shown *v1alpha1.MysqlFailoverGroup) error {
+	if err := op.Allowed(g); err != nil {
+		return err
+	}
+	if other := g.Annotations[v1alpha1.AnnotationForceFailover]; other != "" && other != op.To {
+		return cli.Refused("refused: another person already ordered %s\n  to withdraw that: %s", other, request.Withdrawal(op.Group, op.Namespace))
+	}
+	return op.unmoved(g, shown)
 }
 
 // stalled is true while the active site is open and its volume takes no writes: it acknowledges none, and only an order moves the role if the

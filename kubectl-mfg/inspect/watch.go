@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/escape"
@@ -16,11 +17,15 @@ import (
 // watch shows the answer repeatedly until it is interrupted, the normal end of a watch: the exit code is that of the
 // last answer. On a terminal it redraws the answer each time; elsewhere it writes a changed answer again.
 func (op *Status) watch(ctx context.Context, env cli.Environment, c Cluster) (int, error) {
-	w := watcher{op: op, env: env}
+	w := watcher{op: op, env: env, bound: lookTimeout}
 	_, w.terminal = env.Terminal()
 	w.terminal = w.terminal && op.Output.Printer == nil && op.Output.Format != cli.OutputName
-	for running := true; running; running = env.Wait(ctx, op.Interval) {
-		reports, failure := op.gather(ctx, c)
+	return w.run(ctx, c)
+}
+
+func (w *watcher) run(ctx context.Context, c Cluster) (int, error) {
+	for running := true; running; running = w.env.Wait(ctx, w.op.Interval) {
+		reports, failure := w.look(ctx, c)
 		if interrupted(ctx) {
 			break
 		}
@@ -35,6 +40,28 @@ func (op *Status) watch(ctx context.Context, env cli.Environment, c Cluster) (in
 	return codeOf(w.last), nil
 }
 
+// lookTimeout bounds each look but the first, so that an API server which hangs does not leave an old answer on the screen as if it were
+// live. Where a look takes long, it has patience times what the last one took.
+const (
+	lookTimeout = 5 * time.Second
+	patience    = 2
+)
+
+// look gathers within its time. The first look has nothing to make old, and waits like any other command.
+func (w *watcher) look(ctx context.Context, c Cluster) ([]report.MysqlFailoverGroupReport, error) {
+	if w.started {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, max(w.bound, patience*w.took))
+		defer cancel()
+	}
+	began := w.env.Now()
+	reports, err := w.op.gather(ctx, c)
+	if now := w.env.Now(); err == nil {
+		w.seen, w.took = now, now.Sub(began)
+	}
+	return reports, err
+}
+
 func interrupted(ctx context.Context) bool { return ctx.Err() != nil }
 
 type watcher struct {
@@ -44,6 +71,9 @@ type watcher struct {
 	started  bool
 	last     []report.MysqlFailoverGroupReport
 	said     string
+	// seen is when the last answer came, and took how long that look took; bound is the least time of a look.
+	seen        time.Time
+	took, bound time.Duration
 }
 
 func (w *watcher) show(reports []report.MysqlFailoverGroupReport, failure error) error {
@@ -97,7 +127,7 @@ func (w *watcher) redraw(failure error) error {
 	}
 	warning := ""
 	if failure != nil {
-		warning = "warning: this is old: " + failure.Error() + " (trying again)"
+		warning = fmt.Sprintf("warning: this is old, from %s: %v (trying again)", w.seen.UTC().Format("15:04:05Z"), failure)
 	}
 	start := cli.CursorHome
 	if !w.started {

@@ -34,6 +34,8 @@ func WhyNot(err error, operatorNamespace string) (message string, down bool) {
 	switch {
 	case errors.Is(err, ErrIdle):
 		return err.Error(), true
+	case errors.Is(err, ErrNoPod):
+		return fmt.Sprintf("%v in namespace %s (is it another one? --operator-namespace)", ErrNoPod, operatorNamespace), true
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Sprintf("no answer within %s", Timeout), false
 	case apierrors.IsForbidden(err):

@@ -13,12 +13,15 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/pods"
 )
 
+// ErrNoPod means that no pod of the operator runs: it is certain that none leads.
+var ErrNoPod = errors.New("no pod of the operator runs")
+
 // Operators returns the pods of the operator that run, at least one, the most promising first: the one that leads and is ready, those
 // that are ready, the rest. A pod on a node that is lost runs on for the API server, but is not ready.
 func Operators(all []corev1.Pod) ([]corev1.Pod, error) {
 	running := slices.DeleteFunc(slices.Clone(all), func(pod corev1.Pod) bool { return !pods.Runs(pod) })
 	if len(running) == 0 {
-		return nil, errors.New("no pod of the operator runs")
+		return nil, ErrNoPod
 	}
 	slices.SortStableFunc(running, func(a, b corev1.Pod) int { return cmp.Compare(rank(a), rank(b)) })
 	return running, nil

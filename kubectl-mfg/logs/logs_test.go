@@ -10,6 +10,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -129,13 +131,25 @@ func (n *nodes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	text, goesOn := strings.CutSuffix(log, "...")
-	_, _ = io.WriteString(w, text)
+	_, _ = io.WriteString(w, asKubelet(text, r.URL.Query()))
 	if f, can := w.(http.Flusher); can {
 		f.Flush()
 	}
 	if goesOn {
 		<-r.Context().Done()
 	}
+}
+
+// asKubelet goes back as many lines as are asked for, and stops at the limit of bytes, as the kubelet does.
+func asKubelet(text string, query url.Values) string {
+	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
+	if most, err := strconv.Atoi(query.Get("tailLines")); err == nil {
+		text = strings.Join(lines[max(0, len(lines)-most):], "") + text[len(strings.TrimSuffix(text, "\n")):]
+	}
+	if most, err := strconv.Atoi(query.Get("limitBytes")); err == nil {
+		text = text[:min(len(text), most)]
+	}
+	return text
 }
 
 func pod(name, site string, containers ...string) corev1.Pod {
@@ -292,6 +306,69 @@ func TestFollow(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// crashes makes a container one that has crashed and waits for its next run.
+func crashes(p *corev1.Pod, restarts int32) {
+	p.Status.ContainerStatuses[0].RestartCount = restarts
+	p.Status.ContainerStatuses[0].ContainerID = fmt.Sprintf("containerd://%d", restarts)
+	p.Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+	p.Status.ContainerStatuses[0].LastTerminationState = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}
+}
+
+// TestCrashLoop: a container that crashes again and again has waited whenever somebody looked, and what it said is what one wants to read.
+func TestCrashLoop(t *testing.T) {
+	n := twoSites()
+	crashes(&n.pods[1], 3)
+	n = serve(t, n)
+	const said = "last, without an end"
+	env, out, _ := environment()
+	op := Op{Namespace: "shop", Group: "orders", Site: "west", Level: "debug", Color: "never"}
+	if code, err := op.Run(t.Context(), env, n); err != nil || code != cli.ExitHealthy || !strings.Contains(out.String(), said) {
+		t.Errorf("code %d, %v:\n%s", code, err, out)
+	}
+	lines, note, err := Tail{Namespace: "shop", Group: "orders", Site: "west", Lines: 9}.Read(t.Context(), n.kube)
+	if err != nil || note != "" || len(lines) != 2 || lines[1].Text != said {
+		t.Errorf("%+v, %q, %v", lines, note, err)
+	}
+}
+
+// TestFollowCrashLoop: each run is read, also if it is over at the next look, and none twice.
+func TestFollowCrashLoop(t *testing.T) {
+	n := twoSites()
+	crashes(&n.pods[1], 3)
+	n.logs["w/mysql"] = "2026-11-25T17:00:03Z run 3\n"
+	n = serve(t, n)
+	env, out, _ := environment()
+	ctx, cancel := context.WithCancel(t.Context())
+	op := Op{Namespace: "shop", Group: "orders", Site: "west", Level: "debug", Color: "never", Follow: true, patience: 20 * time.Millisecond, rescan: 20 * time.Millisecond}
+	done := make(chan error, 1)
+	go func() {
+		_, err := op.Run(ctx, env, n)
+		done <- err
+	}()
+	until := func(what string) {
+		for end := time.Now().Add(20 * time.Second); !strings.Contains(out.String(), what); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%q never came:\n%s", what, out)
+			}
+		}
+	}
+	until("run 3")
+	time.Sleep(100 * time.Millisecond) // some looks that find nothing new
+	n.mu.Lock()
+	asked := len(n.asked)
+	crashes(&n.pods[1], 4)
+	n.logs["w/mysql"] = "2026-11-25T17:00:09Z run 4\n"
+	n.mu.Unlock()
+	until("run 4")
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if asked != 1 || strings.Count(out.String(), "run") != 2 {
+		t.Errorf("asked %d times before the next run:\n%s", asked, out)
 	}
 }
 

@@ -54,6 +54,8 @@ type stream struct {
 	pod, container string
 	label          string
 	open           bool
+	// run is the newest one when the log was opened: one that crashes at once may never be seen running.
+	run run
 	// told is the last remark about it, which is not repeated at each look.
 	told string
 	// last is the time of the newest line that was shown.
@@ -61,6 +63,14 @@ type stream struct {
 	// next asks for another line.
 	next chan struct{}
 }
+
+// run tells one run of a container from the next.
+type run struct {
+	restarts int32
+	id       string
+}
+
+func runOf(s corev1.ContainerStatus) run { return run{s.RestartCount, s.ContainerID} }
 
 // event is a line of a stream, or its end.
 type event struct {
@@ -223,12 +233,12 @@ func (r *reader) forget(pods []corev1.Pod) {
 func (r *reader) containers(ctx context.Context, p *corev1.Pod) {
 	for _, all := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 		for _, status := range all {
-			if r.op.Container != "" && r.op.Container != status.Name || status.State.Running == nil && status.State.Terminated == nil {
+			if r.op.Container != "" && r.op.Container != status.Name || !hasLog(status) {
 				continue
 			}
 			key := string(p.UID) + "/" + p.Name + "/" + status.Name
-			s := r.known[key]
-			if s != nil && (s.open || status.State.Running == nil) {
+			s, last := r.known[key], runOf(status)
+			if s != nil && (s.open || status.State.Running == nil && s.run == last) {
 				continue
 			}
 			if len(r.order.streams) >= maxStreams {
@@ -241,6 +251,7 @@ func (r *reader) containers(ctx context.Context, p *corev1.Pod) {
 				r.opened++
 				r.widest = max(r.widest, len(s.label))
 			}
+			s.run = last
 			r.open(ctx, s)
 		}
 	}

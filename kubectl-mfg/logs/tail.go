@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// tailBytes bounds how much of one log is read, and tailTimeout how long that may take: a hanging node costs only its own lines.
+	// tailBytes bounds how much of one log is kept, and tailTimeout how long reading it may take: a hanging node costs only its own lines.
 	tailBytes   = 128 << 10
 	tailTimeout = 2 * time.Second
 	// tailAtOnce is how many logs are read at a time, tailMost how many in all.
@@ -98,7 +98,7 @@ func (t Tail) containers(all []corev1.Pod) (out []source) {
 		p := &all[i]
 		for _, statuses := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 			for _, s := range statuses {
-				if t.Container != "" && t.Container != s.Name || s.State.Running == nil && s.State.Terminated == nil {
+				if t.Container != "" && t.Container != s.Name || !hasLog(s) {
 					continue
 				}
 				out = append(out, source{p.Name, s.Name, label(p, s.Name)})
@@ -109,32 +109,53 @@ func (t Tail) containers(all []corev1.Pod) (out []source) {
 	return out
 }
 
-// one reads the end of one log. If it breaks off, the lines before that are shown.
-func (t Tail) one(ctx context.Context, kube kubernetes.Interface, pod, container string) (out []Line, err error) {
+// hasLog is true for a container that runs or has run: while the next run of one that crashes has to wait, the kubelet shows the log of the last.
+func hasLog(s corev1.ContainerStatus) bool {
+	return s.State.Running != nil || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil
+}
+
+// one reads the end of one log. If it breaks off, the lines before that are shown. It asks for no limit of bytes: the kubelet goes back as many
+// lines as it is told, writes from there, and would stop at the limit, before the newest.
+func (t Tail) one(ctx context.Context, kube kubernetes.Interface, pod, container string) ([]Line, error) {
 	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
 	defer cancel()
-	most, bytes := int64(t.Lines), int64(tailBytes)
-	body, err := kube.CoreV1().Pods(t.Namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container, Timestamps: true, TailLines: &most, LimitBytes: &bytes}).Stream(ctx)
+	most := int64(t.Lines)
+	body, err := kube.CoreV1().Pods(t.Namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container, Timestamps: true, TailLines: &most}).Stream(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = body.Close() }()
-	lines, level := bufio.NewReaderSize(io.LimitReader(body, tailBytes), lineBytes), Info
-	for {
+	end := ending{lines: t.Lines, level: Info}
+	for lines := bufio.NewReaderSize(body, lineBytes); ; {
 		raw, err := readLine(lines)
 		if raw != "" {
-			l := Parse(raw)
-			if l.Level == unlevelled {
-				l.Level = level // what follows an error, such as a stack trace, belongs to it
-			}
-			level, l.Text = l.Level, escape.Line(l.Text)
-			out = append(out, l)
+			end.add(Parse(raw))
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			return out, nil
+			return end.kept, nil
 		case err != nil:
-			return out, fmt.Errorf("read: %w", err)
+			return end.kept, fmt.Errorf("read: %w", err)
 		}
+	}
+}
+
+// ending keeps the newest lines of a log, at most so many and of at most tailBytes.
+type ending struct {
+	lines, bytes int
+	kept         []Line
+	level        Level
+}
+
+func (e *ending) add(l Line) {
+	if l.Level == unlevelled {
+		l.Level = e.level // what follows an error, such as a stack trace, belongs to it
+	}
+	e.level, l.Text = l.Level, escape.Line(l.Text)
+	e.kept, e.bytes = append(e.kept, l), e.bytes+len(l.Text)
+	for len(e.kept) > 1 && (len(e.kept) > e.lines || e.bytes > tailBytes) {
+		e.bytes -= len(e.kept[0].Text)
+		e.kept[0] = Line{} // its text must not stay in memory
+		e.kept = e.kept[1:]
 	}
 }

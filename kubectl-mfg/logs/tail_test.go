@@ -3,6 +3,7 @@
 package logs
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -49,5 +50,26 @@ func TestTailOfALogThatHangs(t *testing.T) {
 	}
 	if took := time.Since(began); took > 3*tailTimeout {
 		t.Errorf("took %s", took)
+	}
+}
+
+// TestTailIsTheEnd: of a log with more than may be kept, the newest lines are, and no more than that.
+func TestTailIsTheEnd(t *testing.T) {
+	n := twoSites()
+	var log strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&log, "2026-11-25T17:%02d:%02dZ %4d %s\n", i/60, i%60, i, strings.Repeat("x", 600))
+	}
+	n.logs["w/mysql"] = log.String()
+	lines, note, err := Tail{Namespace: "shop", Group: "orders", Site: "west", Lines: 400}.Read(t.Context(), serve(t, n).kube)
+	if err != nil || note != "" || len(lines) == 0 || !strings.HasPrefix(lines[len(lines)-1].Text, " 999 ") {
+		t.Fatalf("%d lines, %q, %v: the newest is missing", len(lines), note, err)
+	}
+	kept := 0
+	for _, l := range lines {
+		kept += len(l.Text)
+	}
+	if kept > tailBytes || kept < tailBytes-1000 {
+		t.Errorf("%d bytes are kept, of %d", kept, tailBytes)
 	}
 }

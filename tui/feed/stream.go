@@ -99,7 +99,7 @@ func (s *Stream) Follow(ctx context.Context, deliver func(Changes)) {
 		if ctx.Err() != nil {
 			break
 		}
-		s.box.put(Changes{Link: &Link{Error: reasonOf(err), Denied: errors.Is(err, errDenied)}})
+		s.box.put(Changes{Link: &Link{Error: reasonOf(err), Denied: errors.Is(err, ErrDenied)}})
 		if failures++; s.Now().Sub(began) > silenceTimeout {
 			failures = 1
 		}
@@ -137,7 +137,7 @@ func (s *Stream) once(ctx context.Context) error {
 		}
 		failures = append(failures, fmt.Errorf("%s: %w", r.Name, err))
 	}
-	return errors.Join(failures...)
+	return joined(failures)
 }
 
 // lostError ends a connection that was up.
@@ -162,7 +162,7 @@ func (s *Stream) over(ctx context.Context, r Route) error {
 		}
 		failures = append(failures, err)
 	}
-	return errors.Join(failures...)
+	return joined(failures)
 }
 
 // along listens over one way. It has its share of the time for opening.
@@ -253,13 +253,24 @@ func refusal(resp *http.Response) error {
 		words = resp.Status
 	}
 	if resp.StatusCode == http.StatusForbidden {
-		return fmt.Errorf("%w: %s", errDenied, words)
+		return fmt.Errorf("%w: %s", ErrDenied, words)
 	}
 	return fmt.Errorf("refused: %s", words)
 }
 
-// errDenied: this user may not ask the operator, which says nothing about the operator.
-var errDenied = errors.New("refused")
+// ErrDenied: this user may not ask the operator, which says nothing about the operator.
+var ErrDenied = errors.New("refused")
+
+// joined is ErrDenied only if every failure is: a way that was open to this user, and did not lead to the operator, says something about it.
+func joined(failures []error) error {
+	err := errors.Join(failures...)
+	for _, f := range failures {
+		if !errors.Is(f, ErrDenied) {
+			return errors.New(err.Error())
+		}
+	}
+	return err
+}
 
 // listen reads messages until there are no more. A gap in the numbers ends the connection: only a new snapshot tells
 // what was missed.

@@ -277,6 +277,15 @@ func TestRoutes(t *testing.T) {
 				t.Errorf("%q lacks %q", lost.Link.Error, want)
 			}
 		}
+		if lost.Link.Denied {
+			t.Error("one way was open to this user, and that is said to be a lack of rights")
+		}
+	})
+	t.Run("denied", func(t *testing.T) {
+		feed := followed(t, to(forbidden), to(forbidden))
+		if lost := until(t, "loss told", feed, func(c Changes) bool { return !c.Link.Up }); !lost.Link.Denied {
+			t.Errorf("%+v", lost.Link)
+		}
 	})
 }
 

@@ -62,8 +62,12 @@ func Parse(site string, body io.Reader) Reading {
 	return r
 }
 
-// window is the time over which commits are counted: two and a half polls of the operator give a steady number.
+// window is the least time over which commits are counted: two and a half polls of the operator, as often as it polls by default, give a
+// steady number.
 const window = 5 * time.Second
+
+// windowOf is how long without news it takes until a site has committed nothing: two and a half polls, and no less than window.
+func windowOf(poll time.Duration) time.Duration { return max(window, poll*5/2) }
 
 // Counter turns the transactions that a site has executed, as the operator sees them at each of its polls, into commits a second.
 type Counter struct {
@@ -108,18 +112,18 @@ func (c *Counter) Push(at time.Time, executed string) {
 	c.seen = slices.Delete(c.seen, 0, old)
 }
 
-// PerSecond returns how many commits a second there were until now; NaN until that is known. The operator repeats no unchanged set, so a
-// site without news for a while has committed nothing since.
-func (c *Counter) PerSecond(now time.Time) float64 {
+// PerSecond returns how many commits a second there were until now; NaN until that is known. The operator looks once a poll, and repeats no
+// unchanged set, so a site without news for more than two polls has committed nothing since.
+func (c *Counter) PerSecond(now time.Time, poll time.Duration) float64 {
 	if c == nil || len(c.seen) < 2 {
 		return math.NaN()
 	}
-	first, last := c.seen[0], c.seen[len(c.seen)-1]
+	first, last, most := c.seen[0], c.seen[len(c.seen)-1], windowOf(poll)
 	end := last.at
-	if quiet := now.Sub(end); quiet > window {
+	if quiet := now.Sub(end); quiet > most {
 		return 0
-	} else if quiet > window/2 {
-		end = now.Add(-window / 2)
+	} else if quiet > most/2 {
+		end = now.Add(-most / 2)
 	}
 	return float64(last.total-first.total) / end.Sub(first.at).Seconds()
 }

@@ -64,24 +64,25 @@ const uuid = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 func TestCounter(t *testing.T) {
 	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
 	to := func(n int) string { return fmt.Sprintf("%s:1-%d", uuid, n) }
+	const poll = 2 * time.Second
 	var c Counter
-	if !math.IsNaN(c.PerSecond(at(0))) || !math.IsNaN((*Counter)(nil).PerSecond(at(0))) {
+	if !math.IsNaN(c.PerSecond(at(0), poll)) || !math.IsNaN((*Counter)(nil).PerSecond(at(0), poll)) {
 		t.Error("known before anything was seen")
 	}
 	c.Push(at(0), to(1000))
-	if !math.IsNaN(c.PerSecond(at(1))) {
+	if !math.IsNaN(c.PerSecond(at(1), poll)) {
 		t.Error("one poll makes no pace")
 	}
 	for i := 1; i <= 20; i++ {
 		c.Push(at(2*i), to(1000+200*i))
 	}
-	if got := c.PerSecond(at(41)); got != 100 {
+	if got := c.PerSecond(at(41), poll); got != 100 {
 		t.Errorf("%v a second, not 100", got)
 	}
-	if got := c.PerSecond(at(44)); got <= 0 || got >= 100 {
+	if got := c.PerSecond(at(44), poll); got <= 0 || got >= 100 {
 		t.Errorf("%v a second, 4 s after the last was heard", got)
 	}
-	if got := c.PerSecond(at(60)); got != 0 {
+	if got := c.PerSecond(at(60), poll); got != 0 {
 		t.Errorf("%v a second, 20 s after the last was heard", got)
 	}
 	if len(c.seen) > 5 {
@@ -91,15 +92,33 @@ func TestCounter(t *testing.T) {
 	for i := range 5 {
 		c.Push(at(42+2*i), to(5000))
 	}
-	if got := c.PerSecond(at(50)); got != 0 {
+	if got := c.PerSecond(at(50), poll); got != 0 {
 		t.Errorf("%v a second of a site that does nothing", got)
 	}
 	for name, set := range map[string]string{"Fewer": to(7), "Unread": "x:y", "NotSeen": ""} {
 		d := c
 		d.Push(at(60), set)
-		if got := d.PerSecond(at(60)); !math.IsNaN(got) {
+		if got := d.PerSecond(at(60), poll); !math.IsNaN(got) {
 			t.Errorf("%s: %v a second", name, got)
 		}
+	}
+}
+
+// TestCounterOfRarePolls: between two polls the pace stays as it was, however long they are apart.
+func TestCounterOfRarePolls(t *testing.T) {
+	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
+	const poll = 10 * time.Second
+	var c Counter
+	for i := range 6 {
+		c.Push(at(10*i), fmt.Sprintf("%s:1-%d", uuid, 1000+1000*i))
+		for s := 10 * i; i > 0 && s <= 10*i+12; s++ { // a poll may be late
+			if got := c.PerSecond(at(s), poll); got != 100 {
+				t.Errorf("%v a second at %d s", got, s)
+			}
+		}
+	}
+	if got := c.PerSecond(at(80), poll); got != 0 {
+		t.Errorf("%v a second, three polls after the last news", got)
 	}
 }
 
