@@ -321,6 +321,12 @@ func TestSettingsComeFromTheEnvironmentAndFlagsWin(t *testing.T) {
 			t.Errorf("--authority-key %q: %v, %v", text, s.authority, err)
 		}
 	}
+	for text, version := range map[string]int64{"": 0, "7": 7, "seven": 0} {
+		s, err := parseSettings("bootstrap", nil, func(name string) string { return map[string]string{"MFG_KEYRING_SEED_VERSION": text}[name] })
+		if err != nil || s.keyring.seedVersion != version {
+			t.Errorf("version %q of a seed is %d: %v", text, s.keyring.seedVersion, err)
+		}
+	}
 	if _, err := parseSettings("run", []string{"now"}, func(string) string { return "" }); err == nil {
 		t.Error("an unexpected argument was accepted")
 	}
