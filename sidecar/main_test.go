@@ -292,10 +292,32 @@ func TestBootstrapWaitsForTheSidecarOfAnOlderPod(t *testing.T) {
 }
 
 func TestBootstrapNeedsEveryPassword(t *testing.T) {
-	s := volume(t, initialises)
-	write(t, filepath.Join(s.accountsDir, "clone"), "\n", 0o600)
-	if _, err := boot(t, s); err == nil {
-		t.Error("an account without a password")
+	for _, account := range []string{"clone", "root"} {
+		s := volume(t, initialises)
+		write(t, filepath.Join(s.accountsDir, account), "\n", 0o600)
+		if _, err := boot(t, s); err == nil {
+			t.Errorf("an account %s without a password", account)
+		}
+		if err := os.Remove(filepath.Join(s.accountsDir, account)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := boot(t, s); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the password of %s is nowhere: %v", account, err)
+		}
+	}
+}
+
+// Whoever deletes the Secret of root keeps no site from starting: its password is needed for a new data directory alone.
+func TestASiteWithDataNeedsNoPasswordOfRoot(t *testing.T) {
+	s, started := grown(t, givesRights)
+	if err := os.Remove(filepath.Join(s.accountsDir, "root")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := boot(t, s); err != nil || len(started()) != 1 {
+		t.Errorf("%v, rights were given %d times", err, len(started()))
+	}
+	if _, err := os.Stat(filepath.Join(s.stateDir, rightsFile)); err != nil {
+		t.Errorf("the rights were not given: %v", err)
 	}
 }
 
