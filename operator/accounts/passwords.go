@@ -102,6 +102,9 @@ func (r *Passwords) passwordState(s *scope.Scope) passwords.State {
 	look := r.memory.get(s.Key).look
 	valid := look.content == contentOf(s.Accounts) && look.epoch == s.Facts.Epoch && s.Now.Sub(look.at) < passwordLookAge
 	for _, spec := range s.Group.Spec.Sites {
+		if s.Refused[spec.Name] {
+			continue // it has no MySQL, and is made with the passwords that there are by then
+		}
 		f := s.Facts.Sites[spec.Name]
 		site := passwords.Site{
 			Name: spec.Name, Active: spec.Name == s.ActiveSite(), Provisioned: s.Provisioned[spec.Name],
