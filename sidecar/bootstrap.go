@@ -198,6 +198,10 @@ func initialise(ctx context.Context, s settings, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	// Nothing else needs it: a site that has its data starts without.
+	if accounts.Root, err = readPassword(s.accountsDir, "root"); err != nil {
+		return fmt.Errorf("%w: is Secret mysql-%s-root there, and not empty?", err, s.group)
+	}
 	statements, err := secretFile(strings.Join(append(initStatements(s, accounts), applicationStatements(s.accountsDir, log)...), ";\n") + ";\n")
 	if err != nil {
 		return fmt.Errorf("hold account statements: %w", err)
@@ -257,18 +261,24 @@ func secretFile(text string) (*os.File, error) {
 	return f, nil
 }
 
-func readAccounts(dir string) (mysql.Accounts, error) {
-	var a mysql.Accounts
-	for name, into := range map[string]*string{
-		"operator": &a.Operator, "replication": &a.Replication, "clone": &a.Clone, "sidecar": &a.Sidecar, "root": &a.Root,
-	} {
-		raw, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			return mysql.Accounts{}, fmt.Errorf("read password of %s: %w", name, err)
-		}
-		if *into = strings.TrimRight(string(raw), "\n"); *into == "" {
-			return mysql.Accounts{}, fmt.Errorf("read password of %s: it is empty", name)
+// readAccounts reads the passwords of our accounts, of which root is none.
+func readAccounts(dir string) (a mysql.Accounts, err error) {
+	for name, into := range map[string]*string{"operator": &a.Operator, "replication": &a.Replication, "clone": &a.Clone, "sidecar": &a.Sidecar} {
+		if *into, err = readPassword(dir, name); err != nil {
+			return mysql.Accounts{}, err
 		}
 	}
 	return a, nil
+}
+
+func readPassword(dir, name string) (string, error) {
+	raw, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return "", fmt.Errorf("read password of %s: %w", name, err)
+	}
+	password := strings.TrimRight(string(raw), "\n")
+	if password == "" {
+		return "", fmt.Errorf("read password of %s: it is empty", name)
+	}
+	return password, nil
 }

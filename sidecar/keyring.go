@@ -25,6 +25,7 @@ const wipingFile = "wiping"
 const (
 	workBootstrap = "Bootstrap"
 	workClone     = "Clone"
+	workRotation  = "Rotation"
 )
 
 // These errors of the keyring end the pod's start. They go into the pod's termination message; none holds anything of a
@@ -165,7 +166,7 @@ func takeKeyring(s settings, log *slog.Logger) (lost bool, err error) {
 		return false, errPlainData
 	}
 	// Data that was never seen with a keyring needs none: encryption is being switched on now.
-	if record.Needs != "" && (s.keyring.seed == "" || record.Needs != s.keyring.seedDigest) {
+	if record.Needs != "" && (s.keyring.seed == "" || record.Needs != s.keyring.seedDigest && !isOvertaken(s, record)) {
 		return true, nil
 	}
 	log.Info("the keyring is taken from escrow, if it is there", "digest", s.keyring.seedDigest)
@@ -173,6 +174,14 @@ func takeKeyring(s settings, log *slog.Logger) (lost bool, err error) {
 		return false, err
 	}
 	return false, freshKeyring(s)
+}
+
+// isOvertaken is true if the seed of a rotation went into escrow after all that the record tells of, and the record tells of no keyring
+// that was in memory only: a full volume takes no more notes. Then mysqld decides. Without the keys that the data needs it does not
+// start, and the operator gives such a site up, which it does for a rotation alone. An earlier version is not tried: by the record it is
+// the wrong one, and the record would be written over with it.
+func isOvertaken(s settings, record escrow.Record) bool {
+	return s.keyring.work == workRotation && record.Needs == record.Escrowed && s.keyring.seedVersion > record.Version
 }
 
 // beginRound notes, before there is a fresh keyring, that data older than its encryption gets one: the data that a clone brings in

@@ -54,6 +54,13 @@ func seed(t *testing.T, s *settings, content string) {
 	write(t, s.keyring.seed, content, 0o400)
 }
 
+// rotationFrom has the next pod of a rotation start from a version in escrow.
+func rotationFrom(t *testing.T, s *settings, content string, version int64) {
+	t.Helper()
+	seed(t, s, content)
+	s.keyring.work, s.keyring.seedVersion = workRotation, version
+}
+
 func live(t *testing.T, s settings) string {
 	t.Helper()
 	raw, err := os.ReadFile(s.keyring.file)
@@ -222,6 +229,47 @@ func TestBootstrapTakesTheKeyringThatTheDataNeeds(t *testing.T) {
 				s.keyring.work = "Rotation"
 				change(t, *s, func(r *escrow.Record) { r.Escrowed, r.Needs = r.Needs, "sha256:new" })
 			}, errKeyringLost, "",
+		},
+		"escrowed in a rotation, and not noted": {
+			"I14: its volume was full, and what the data needs is in escrow and here: nothing is lost",
+			func(t *testing.T, s *settings) {
+				t.Helper()
+				rotationFrom(t, s, keyringText("new"), 2)
+				change(t, *s, func(r *escrow.Record) { r.Escrowed, r.Version = r.Needs, 1 })
+			}, nil, keyringText("new"),
+		},
+		"escrowed in a rotation, and an older one given": {
+			"the operator has the newer one; what is known to be wrong is not tried, and not noted",
+			func(t *testing.T, s *settings) {
+				t.Helper()
+				rotationFrom(t, s, keyringText("older"), 1)
+				change(t, *s, func(r *escrow.Record) { r.Escrowed, r.Version = r.Needs, 2 })
+			}, errKeyringLost, "",
+		},
+		"escrowed in a rotation, and another one of its number given": {
+			"it is no newer one",
+			func(t *testing.T, s *settings) {
+				t.Helper()
+				rotationFrom(t, s, keyringText("other"), 2)
+				change(t, *s, func(r *escrow.Record) { r.Escrowed, r.Version = r.Needs, 2 })
+			}, errKeyringLost, "",
+		},
+		"lost in a rotation, and another one is in escrow": {
+			"the key that the data needs was made after it, and in memory only",
+			func(t *testing.T, s *settings) {
+				t.Helper()
+				rotationFrom(t, s, keyringText("half"), 2)
+				change(t, *s, func(r *escrow.Record) { r.Escrowed, r.Needs, r.Version = r.Needs, "sha256:new", 1 })
+			}, errKeyringLost, "",
+		},
+		"escrowed in a clone, and not noted": {
+			"if it is the wrong one too, the site is cloned again only if its pod says that its keyring is lost",
+			func(t *testing.T, s *settings) {
+				t.Helper()
+				rotationFrom(t, s, keyringText("new"), 2)
+				s.keyring.work = workClone
+				change(t, *s, func(r *escrow.Record) { r.Escrowed, r.Version = r.Needs, 1 })
+			}, errStored, "",
 		},
 		"lost, no work": {
 			"nobody said that the data may go",

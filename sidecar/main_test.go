@@ -292,10 +292,32 @@ func TestBootstrapWaitsForTheSidecarOfAnOlderPod(t *testing.T) {
 }
 
 func TestBootstrapNeedsEveryPassword(t *testing.T) {
-	s := volume(t, initialises)
-	write(t, filepath.Join(s.accountsDir, "clone"), "\n", 0o600)
-	if _, err := boot(t, s); err == nil {
-		t.Error("an account without a password")
+	for _, account := range []string{"clone", "root"} {
+		s := volume(t, initialises)
+		write(t, filepath.Join(s.accountsDir, account), "\n", 0o600)
+		if _, err := boot(t, s); err == nil {
+			t.Errorf("an account %s without a password", account)
+		}
+		if err := os.Remove(filepath.Join(s.accountsDir, account)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := boot(t, s); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the password of %s is nowhere: %v", account, err)
+		}
+	}
+}
+
+// Whoever deletes the Secret of root keeps no site from starting: its password is needed for a new data directory alone.
+func TestASiteWithDataNeedsNoPasswordOfRoot(t *testing.T) {
+	s, started := grown(t, givesRights)
+	if err := os.Remove(filepath.Join(s.accountsDir, "root")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := boot(t, s); err != nil || len(started()) != 1 {
+		t.Errorf("%v, rights were given %d times", err, len(started()))
+	}
+	if _, err := os.Stat(filepath.Join(s.stateDir, rightsFile)); err != nil {
+		t.Errorf("the rights were not given: %v", err)
 	}
 }
 
@@ -319,6 +341,12 @@ func TestSettingsComeFromTheEnvironmentAndFlagsWin(t *testing.T) {
 		s, err := parseSettings("run", []string{"--authority-key", text}, func(string) string { return "" })
 		if (err == nil) != fine || fine && (len(s.authority) == 32) != (text != "") {
 			t.Errorf("--authority-key %q: %v, %v", text, s.authority, err)
+		}
+	}
+	for text, version := range map[string]int64{"": 0, "7": 7, "seven": 0} {
+		s, err := parseSettings("bootstrap", nil, func(name string) string { return map[string]string{"MFG_KEYRING_SEED_VERSION": text}[name] })
+		if err != nil || s.keyring.seedVersion != version {
+			t.Errorf("version %q of a seed is %d: %v", text, s.keyring.seedVersion, err)
 		}
 	}
 	if _, err := parseSettings("run", []string{"now"}, func(string) string { return "" }); err == nil {

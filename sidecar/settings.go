@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -50,8 +51,10 @@ type keyringSettings struct {
 	work, round string
 	// acceptPlain lets a new site start from data that was never encrypted.
 	acceptPlain bool
-	// seed is the file to start from, seedDigest the digest that it must have; an empty seed means a fresh keyring.
+	// seed is the file to start from, seedDigest the digest that it must have; an empty seed means a fresh keyring. seedVersion is its
+	// number in escrow; 0 if an earlier version of the operator made the pod.
 	seed, seedDigest                 string
+	seedVersion                      int64
 	escrowURL, escrowCA, escrowToken string
 	coverSystem                      bool
 }
@@ -69,6 +72,8 @@ func keyringFlags(fs *flag.FlagSet, k *keyringSettings, env func(string) string)
 		"go on from data that was never encrypted ($MFG_KEYRING_ACCEPT_PLAIN)")
 	text(&k.seed, "keyring-seed", "MFG_KEYRING_SEED", "keyring to start from; empty for a fresh one")
 	text(&k.seedDigest, "keyring-seed-digest", "MFG_KEYRING_SEED_DIGEST", "digest that the seed must have")
+	version, _ := strconv.ParseInt(env("MFG_KEYRING_SEED_VERSION"), 10, 64) // a text that is no number is 0
+	fs.Int64Var(&k.seedVersion, "keyring-seed-version", version, "number of the seed in escrow; 0 if not known ($MFG_KEYRING_SEED_VERSION)")
 	text(&k.escrowURL, "escrow-url", "MFG_ESCROW_URL", "base URL of the operator's escrow listener")
 	text(&k.escrowCA, "escrow-ca", "MFG_ESCROW_CA", "certificates of the only authorities that are believed there, PEM")
 	text(&k.escrowToken, "escrow-token-file", "MFG_ESCROW_TOKEN_FILE", "file with the site's bearer token")

@@ -231,7 +231,7 @@ type SiteKeyringStatus struct {
 	//
 	// +optional
 	SeedVersion int64 `json:"seedVersion,omitempty"`
-	// seedDigest is the digest of that version.
+	// seedDigest is the digest of that version; without a version, of a keyring that was found in the pod.
 	//
 	// +optional
 	SeedDigest string `json:"seedDigest,omitempty"`

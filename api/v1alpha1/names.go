@@ -311,6 +311,8 @@ const (
 	PasswordPrefix = "mP1-"
 	// PasswordSerial is the key that counts the changes.
 	PasswordSerial = "serial"
+	// PasswordOrder is the key with the ID of the order for which the passwords that come were made.
+	PasswordOrder = "order"
 )
 
 // ReportSecret holds the key with which the sidecar of a site authenticates its reports.

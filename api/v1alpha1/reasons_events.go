@@ -113,6 +113,8 @@ const (
 	ReasonConfigRestored Reason = "ConfigRestored"
 	// ReasonAccountsSecretMissing: the Secret with the operator's MySQL passwords is missing or incomplete.
 	ReasonAccountsSecretMissing Reason = "AccountsSecretMissing"
+	// ReasonRootSecretMissing: the Secret with the password of root@localhost is missing or empty, and no new password is made.
+	ReasonRootSecretMissing Reason = "RootSecretMissing"
 	// ReasonFeaturesUnbuilt: the specification asks for features that this version does not have.
 	ReasonFeaturesUnbuilt Reason = "FeaturesUnbuilt"
 	// ReasonGroupDataKept: the group was deleted; its volumes and Secrets stay.

@@ -118,16 +118,16 @@ func probeAccount(sidecar string, requireTLS bool) []string {
 	return boundedAccount(AccountProbe, ProbePassword(sidecar), probeSessions, requireTLS)
 }
 
-// boundedAccount makes an account with that many sessions at most, or corrects the one that exists.
+// boundedAccount makes an account with that many sessions at most, or corrects the one that exists. The password of that one stays: while
+// it is replaced the account takes two, on every site, and here one would be lost on this site alone (I21).
 func boundedAccount(name, password string, sessions int, requireTLS bool) []string {
 	require := requirement(requireTLS)
 	if require == "" {
 		require = " REQUIRE NONE"
 	}
-	identified := fmt.Sprintf("'%s'@'%%' IDENTIFIED BY %s%s", name, quote(password), require)
 	return []string{
-		"CREATE USER IF NOT EXISTS " + identified,
-		fmt.Sprintf("ALTER USER %s WITH MAX_USER_CONNECTIONS %d PASSWORD EXPIRE NEVER ACCOUNT UNLOCK", identified, sessions),
+		fmt.Sprintf("CREATE USER IF NOT EXISTS '%s'@'%%' IDENTIFIED BY %s%s", name, quote(password), require),
+		fmt.Sprintf("ALTER USER '%s'@'%%'%s WITH MAX_USER_CONNECTIONS %d PASSWORD EXPIRE NEVER ACCOUNT UNLOCK", name, require, sessions),
 	}
 }
 

@@ -95,6 +95,24 @@ func TestTheAccountOfBackups(t *testing.T) {
 	}
 }
 
+// I21: what gives rights to an account that exists takes none of the two passwords that it may have at the moment. One that does not exist
+// yet is made with the present one.
+func TestGivingRightsTouchesNoPasswordI21(t *testing.T) {
+	made := 0
+	for _, s := range RightsStatements(Accounts{Operator: "o", Replication: "r", Clone: "c", Sidecar: "s", Root: "x"}, true) {
+		switch {
+		case !strings.Contains(s, "IDENTIFIED") && !strings.Contains(s, "DISCARD"):
+		case strings.HasPrefix(s, "CREATE USER IF NOT EXISTS "):
+			made++
+		default:
+			t.Errorf("%.30s sets a password", s)
+		}
+	}
+	if made != 2 {
+		t.Errorf("%d accounts would be made with a password", made)
+	}
+}
+
 // An account of ours that locks after wrong passwords could be locked by anybody who reaches the port (docs/security.md).
 func TestNoAccountOfOursLocksAfterWrongPasswords(t *testing.T) {
 	a := Accounts{Operator: "o", Replication: "r", Clone: "c", Sidecar: "s", Root: "x"}

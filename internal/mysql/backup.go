@@ -46,11 +46,12 @@ func BackupPassword(clone string) string {
 	return PasswordPrefix + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:21])
 }
 
-// BackupAccountStatements make the account of backups, or correct the one that exists. They may run on the active site, from which
+// BackupAccountStatements make the account of backups, or correct the one that exists, and its password. They may run on the active site, from which
 // they replicate, or on every site without its binary log.
 func BackupAccountStatements(password string, requireTLS bool) []string {
 	// quote relies on backslashes being escapes.
-	return append([]string{"SET SESSION sql_mode = ''"}, backupAccount(password, requireTLS)...)
+	statements := append([]string{"SET SESSION sql_mode = ''"}, backupAccount(password, requireTLS)...)
+	return append(statements, fmt.Sprintf("ALTER USER '%s'@'%%' IDENTIFIED BY %s", AccountBackup, quote(password)))
 }
 
 func backupAccount(password string, requireTLS bool) []string {

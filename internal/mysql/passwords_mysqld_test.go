@@ -225,6 +225,31 @@ func TestIntroduceKeepsThePasswordThatIsUsed(t *testing.T) {
 	}
 }
 
+// TestGivingRightsKeepsBothPasswordsI21: a pod of another version gives its accounts their rights while their passwords are replaced.
+func TestGivingRightsKeepsBothPasswordsI21(t *testing.T) {
+	s := mysqltest.Start(t, mysqltest.Options{})
+	if err := s.Sidecar(t).OpenWrites(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p := mysqltest.Passwords
+	for _, a := range []account{
+		{mysql.AccountProbe, mysql.ProbePassword(p.Sidecar), true}, {mysql.AccountBackup, mysql.BackupPassword(p.Clone), true},
+	} {
+		if err := mysql.IntroducePassword(t.Context(), a.target(s, a.password), nextPassword); err != nil {
+			t.Fatal(err)
+		}
+		s.Exec(t, mysql.RightsStatements(p, false)...)
+		if !accepts(t, a.target(s, a.password)) || !accepts(t, a.target(s, nextPassword)) {
+			t.Errorf("I21: %s does not take both passwords any more", a.name)
+		}
+		s.Exec(t, "SET SESSION sql_log_bin = 0", "DROP USER "+a.name)
+		s.Exec(t, mysql.RightsStatements(p, false)...)
+		if !accepts(t, a.target(s, a.password)) {
+			t.Errorf("%s was not made again", a.name)
+		}
+	}
+}
+
 // TestSessionsTryTheOtherPassword has a long-lived user of a server try what its source of passwords says.
 func TestSessionsTryTheOtherPassword(t *testing.T) {
 	s := mysqltest.Start(t, mysqltest.Options{})

@@ -27,7 +27,7 @@ func Refusal(group types.NamespacedName, site string, err error) string {
 	why = "the operator cannot ask its MySQL: " + why
 	if refused, ok := errors.AsType[*driver.MySQLError](err); ok && refused.Number == numberAccessDenied {
 		why += fmt.Sprintf(`; an account with the name of ours, or with none, may hide ours: see them with kubectl mfg mysql %s %s -n %s -e "%s", `+
-			"and DROP USER each on the active site", group.Name, site, group.Namespace, hidingAccounts)
+			"and DROP USER each on the active site; a site that was added again may have a volume from before passwords were replaced (docs/updates.md)", group.Name, site, group.Namespace, hidingAccounts)
 	}
 	return why
 }

@@ -94,13 +94,17 @@ func (r *Passwords) RotatePasswords(ctx context.Context, s *scope.Scope) error {
 func (r *Passwords) passwordState(s *scope.Scope) passwords.State {
 	out := passwords.State{
 		Entries: entriesOf(s.Accounts), Serial: serialOf(s.Accounts), Fresh: s.Group.Status.Epoch == 0, Open: s.Open(),
-		Settled: r.Waits.SinceFirst(s, Settling(s.Accounts)) >= SettledAfter,
+		Settled: r.Waits.SinceFirst(s, Settling(s.Accounts)) >= SettledAfter, MadeFor: orderOf(s.Accounts),
 	}
 	order, set := asks.Open(s.Group, v1alpha1.RequestRotatePasswords)
-	out.Order, out.HasOrder = order.Value, set
+	// An order gets an ID before anything is done for it, so that nothing else is taken for what was done for it.
+	out.Order, out.OrderID, out.HasOrder = order.Value, order.ID, set && order.ID != ""
 	look := r.memory.get(s.Key).look
 	valid := look.content == contentOf(s.Accounts) && look.epoch == s.Facts.Epoch && s.Now.Sub(look.at) < passwordLookAge
 	for _, spec := range s.Group.Spec.Sites {
+		if s.Refused[spec.Name] {
+			continue // it has no MySQL, and is made with the passwords that there are by then
+		}
 		f := s.Facts.Sites[spec.Name]
 		site := passwords.Site{
 			Name: spec.Name, Active: spec.Name == s.ActiveSite(), Provisioned: s.Provisioned[spec.Name],
@@ -174,7 +178,7 @@ func (r *Passwords) performPasswords(ctx context.Context, s *scope.Scope, d pass
 }
 
 func (r *Passwords) writePasswords(ctx context.Context, s *scope.Scope, e passwords.Write) error {
-	if err := r.putPasswords(ctx, s, e.Entries, e.Serial); err != nil {
+	if err := r.putPasswords(ctx, s, content{e.Entries, e.Serial, orderOf(s.Accounts)}); err != nil {
 		return err
 	}
 	for _, n := range e.Notes {
@@ -193,7 +197,7 @@ func (r *Passwords) generatePasswords(ctx context.Context, s *scope.Scope, e pas
 		entry.Next = v1alpha1.PasswordPrefix + rand.Text()
 		entries[name] = entry
 	}
-	if err := r.putPasswords(ctx, s, entries, serialOf(s.Accounts)); err != nil {
+	if err := r.putPasswords(ctx, s, content{entries, serialOf(s.Accounts), e.OrderID}); err != nil {
 		return err
 	}
 	r.Recorder.Emit(s.Group, nil, eventPasswordsRotating, "New passwords are given to the accounts %s", strings.Join(e.Accounts, ", "))
@@ -210,7 +214,7 @@ func (r *Passwords) finishPasswords(ctx context.Context, s *scope.Scope, e passw
 		}
 	}
 	r.Waits.Over(s, Settling(s.Accounts))
-	if err := r.putPasswords(ctx, s, e.Entries, serialOf(s.Accounts)); err != nil {
+	if err := r.putPasswords(ctx, s, content{entries: e.Entries, serial: serialOf(s.Accounts)}); err != nil {
 		return err
 	}
 	s.Passwords = &v1alpha1.PasswordsStatus{FinishedAt: &metav1.Time{Time: s.Now.UTC().Truncate(time.Second)}}

@@ -42,6 +42,9 @@ func serialOf(secret *corev1.Secret) int64 {
 	return n
 }
 
+// orderOf is the ID of the order for which the passwords that come were made.
+func orderOf(secret *corev1.Secret) string { return string(secret.Data[v1alpha1.PasswordOrder]) }
+
 // Settling names the wait for nobody to go by an older content of the Secret any more.
 func Settling(secret *corev1.Secret) string { return "passwords/" + contentOf(secret) }
 
@@ -55,8 +58,15 @@ func contentOf(secret *corev1.Secret) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
+// content is what the Secret is to hold.
+type content struct {
+	entries map[string]passwords.Entry
+	serial  int64
+	order   string
+}
+
 // putPasswords writes the Secret, if it is still what was read.
-func (r *Passwords) putPasswords(ctx context.Context, s *scope.Scope, entries map[string]passwords.Entry, serial int64) error {
+func (r *Passwords) putPasswords(ctx context.Context, s *scope.Scope, c content) error {
 	before := s.Accounts.DeepCopy()
 	secret := s.Accounts
 	put := func(key, value string) {
@@ -66,14 +76,15 @@ func (r *Passwords) putPasswords(ctx context.Context, s *scope.Scope, entries ma
 		}
 		secret.Data[key] = []byte(value)
 	}
-	for name, e := range entries {
+	for name, e := range c.entries {
 		put(name, e.Current)
 		put(name+v1alpha1.PasswordKnown, e.Known)
 		put(name+v1alpha1.PasswordNext, e.Next)
 		put(name+v1alpha1.PasswordPrevious, e.Previous)
 	}
 	// A Secret of an earlier version has no serial, and nothing can be told of who logs in with it.
-	put(v1alpha1.PasswordSerial, strconv.FormatInt(max(serial, 1), 10))
+	put(v1alpha1.PasswordSerial, strconv.FormatInt(max(c.serial, 1), 10))
+	put(v1alpha1.PasswordOrder, c.order)
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.Client.Patch(ctx, secret, patch, client.FieldOwner(v1alpha1.ManagerController)); err != nil {
 		s.Accounts = before

@@ -98,7 +98,11 @@ func stateOf(s *scope.Scope, order *certs.Order) certs.State {
 	out := certs.State{Now: s.Now, Title: "mysql-" + s.Key.Name, Names: render.CertificateNames(s.Group), Order: order}
 	sites := map[string]bool{}
 	for _, site := range s.Group.Spec.Sites {
-		sites[site.Name] = true
+		// One that was never made has no MySQL, and begins with what the Secret has by then: as long as the API server refuses it, as for
+		// want of quota, it holds up nobody.
+		if !scope.IsNew(s, site.Name) {
+			sites[site.Name] = true
+		}
 	}
 	for site := range s.Deployments {
 		sites[site] = true // one that left the specification is trusted until it is gone

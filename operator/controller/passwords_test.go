@@ -135,6 +135,9 @@ func TestPasswordsAreReplacedI21(t *testing.T) {
 	if got := w.accounts(); got["operator"] != "o" || got["operator-next"] == "" || w.phase() != v1alpha1.PasswordsIntroducing {
 		t.Errorf("I21: the password in use was replaced before every site takes the next: phase %s", w.phase())
 	}
+	if id := w.group().Annotations[v1alpha1.RequestRotatePasswords.IDAnnotation()]; id == "" || w.accounts()["order"] != id {
+		t.Errorf("I21: what was made for the order %q bears the name %q", id, w.accounts()["order"])
+	}
 	f.mu.Lock()
 	f.down = map[string]bool{}
 	f.mu.Unlock()
@@ -170,6 +173,9 @@ func TestPasswordsAreReplacedI21(t *testing.T) {
 	}
 	if words := w.last(v1alpha1.RequestRotatePasswords); !strings.Contains(words, ": Done (Completed): the passwords of") {
 		t.Errorf("answered with %q", words)
+	}
+	if _, noted := now["order"]; noted {
+		t.Error("what comes next would bear the name of an order that is over")
 	}
 	if p := w.group().Status.Passwords; p == nil || p.Phase != "" || p.FinishedAt == nil || w.said.Count(v1alpha1.ReasonPasswordsRotated) != 1 {
 		t.Errorf("status %+v", p)

@@ -104,6 +104,43 @@ func TestANewSiteThatIsRefusedHoldsUpNoOther(t *testing.T) {
 	}
 }
 
+// I21: it has no MySQL that could take a password, so those of the others are replaced without it. Once it is made, it is waited for again.
+func TestPasswordsAreReplacedAlthoughANewSiteIsRefusedI21(t *testing.T) {
+	w, _ := passwordWorld(t)
+	w.refuses("mysql-orders-d-data")
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) {
+		g.Spec.Sites = append(g.Spec.Sites, v1alpha1.Site{Name: "d", Role: v1alpha1.DROnly})
+		g.Annotations = map[string]string{v1alpha1.AnnotationRotatePasswords: "all"}
+	})
+	w.until("every other site takes the next ones", w.waitsFor(v1alpha1.ReasonSidecarBehind))
+	w.reject = nil
+	w.until("it is waited for", w.waitsFor(v1alpha1.ReasonSiteBusy))
+}
+
+// Nor has it a certificate that the former authority signed, and that the others would have to trust.
+func TestTheAuthorityIsReplacedAlthoughANewSiteIsRefused(t *testing.T) {
+	w := newWorld(t, scopetest.Group(withMadeTLS))
+	w.reconcile()
+	w.refuses("mysql-orders-d-data")
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) {
+		g.Spec.Sites = append(g.Spec.Sites, v1alpha1.Site{Name: "d", Role: v1alpha1.DROnly})
+		g.Annotations = map[string]string{v1alpha1.AnnotationRotateCertificate: "ca=2m", v1alpha1.AnnotationRotateCertificate + "-id": "1"}
+	})
+	says := func(what string) {
+		t.Helper()
+		w.reconcile()
+		w.reconcile()
+		if c := w.condition(v1alpha1.ConditionTLSReady); c.Reason != v1alpha1.ReasonCertificateAuthorityChanging || !strings.Contains(c.Message, what) {
+			t.Errorf("condition %+v, want %q in it", c, what)
+		}
+	}
+	says("MySQL of a, b, c trusts it")
+	w.shows("a", "b", "c")
+	says("signs from ")
+	w.reject = nil
+	says("MySQL of d trusts it")
+}
+
 // A group of two replaces one site by a new one that cannot be made: the leaving one has the only copy beside the active site.
 func TestALeavingSiteStaysUntilTheNewOneIsMade(t *testing.T) {
 	w := settledWorld(t)

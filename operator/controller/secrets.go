@@ -50,9 +50,7 @@ func (r *Reconciler) secrets(ctx context.Context, s *scope.Scope) error {
 		return err
 	}
 	s.Accounts = accounts
-	if _, err = r.once(ctx, s, v1alpha1.RootSecret(s.Key.Name), func() (*corev1.Secret, error) {
-		return render.RootSecret(s.In, rand.Text()), nil
-	}); err != nil {
+	if err := r.passwords.KeepRoot(ctx, s, r.once); err != nil {
 		return err
 	}
 	return r.reportKeys(ctx, s)

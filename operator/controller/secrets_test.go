@@ -29,6 +29,44 @@ func TestLostSecrets(t *testing.T) {
 			t.Errorf("sites (-want +got):\n%s", diff)
 		}
 	})
+	t.Run("root of a group that has run", func(t *testing.T) {
+		w := runningWorld(t)
+		key := types.NamespacedName{Namespace: "shop", Name: "mysql-orders-root"}
+		root := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+		w.must(w.c.Delete(w.ctx, root))
+		w.reconcile()
+		w.reconcile()
+		if err := w.c.Get(w.ctx, key, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+			t.Errorf("a password was made, which fits no server: %v", err)
+		}
+		if said := w.said.Of(v1alpha1.ReasonRootSecretMissing); len(said) != 1 || !strings.Contains(said[0], key.Name) {
+			t.Errorf("events %v", said)
+		}
+		if len(w.deployments()) != 3 {
+			t.Error("the sites wait for a Secret that they do not need")
+		}
+		w.must(w.c.Create(w.ctx, root.DeepCopy()))
+		w.reconcile()
+		if n := w.said.Count(v1alpha1.ReasonRootSecretMissing); n != 1 {
+			t.Errorf("an empty one is told of again: %d events", n)
+		}
+		root.Data = map[string][]byte{"password": []byte("p")}
+		w.must(w.c.Update(w.ctx, root.DeepCopy()))
+		w.reconcile()
+		w.must(w.c.Delete(w.ctx, root.DeepCopy()))
+		w.reconcile()
+		if n := w.said.Count(v1alpha1.ReasonRootSecretMissing); n != 2 {
+			t.Errorf("lost again after it was restored: %d events", n)
+		}
+	})
+	t.Run("root of a new group", func(t *testing.T) {
+		w := newWorld(t, scopetest.Group())
+		w.reconcile()
+		root := &corev1.Secret{}
+		if w.get(root, "mysql-orders-root"); len(root.Data["password"]) == 0 || w.said.Count(v1alpha1.ReasonRootSecretMissing) != 0 {
+			t.Errorf("events %v", w.said.List)
+		}
+	})
 	// The object of a Secret that somebody emptied is there, and is told of like one that is gone. What is in it stays as it is.
 	for name, left := range map[string]map[string][]byte{
 		"accounts that were emptied": nil,

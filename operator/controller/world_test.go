@@ -153,9 +153,9 @@ func worldOf(t *testing.T, builder *fake.ClientBuilder, group *v1alpha1.MysqlFai
 // runningWorld is a world whose group has run.
 func runningWorld(t *testing.T) *world {
 	t.Helper()
-	accounts := render.AccountsSecret(render.Input{Group: scopetest.Group()},
-		render.Passwords{Operator: "o", Replication: "r", Sidecar: "s", Clone: "c"})
-	w := newWorld(t, scopetest.Group(), accounts)
+	in := render.Input{Group: scopetest.Group()}
+	accounts := render.AccountsSecret(in, render.Passwords{Operator: "o", Replication: "r", Sidecar: "s", Clone: "c"})
+	w := newWorld(t, scopetest.Group(), accounts, render.RootSecret(in, "p"))
 	status := applyv1alpha1.MysqlFailoverGroupStatus()
 	for _, s := range scopetest.Group(scopetest.Running).Status.Sites {
 		status.WithSites(siteApply(s))

@@ -121,7 +121,10 @@ func keyringApply(st v1alpha1.SiteKeyringStatus) *applyv1alpha1.SiteKeyringStatu
 		out.WithFloorVersion(st.FloorVersion)
 	}
 	if st.SeedVersion != 0 {
-		out.WithSeedVersion(st.SeedVersion).WithSeedDigest(st.SeedDigest)
+		out.WithSeedVersion(st.SeedVersion)
+	}
+	if st.SeedDigest != "" {
+		out.WithSeedDigest(st.SeedDigest)
 	}
 	if st.RotationPod != "" {
 		out.WithRotationPod(st.RotationPod)

@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	clientgoapply "k8s.io/client-go/applyconfigurations"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -300,6 +301,18 @@ func TestHowAPodIsMadeI18(t *testing.T) {
 	want.Sealed, want.Token, want.Round, want.AcceptPlain = true, "", "", false
 	if diff := cmp.Diff(want, renderKeyring("orders", "c", w)); diff != "" {
 		t.Errorf("I18: sealed:\n%s", diff)
+	}
+}
+
+// What a round began from is persisted, also if it was found in a pod, and is no version (I16: that answers no order).
+func TestWhatARoundBeganFromIsPersisted(t *testing.T) {
+	for what, st := range map[string]v1alpha1.SiteKeyringStatus{
+		"a fresh keyring": {}, "a version": {SeedVersion: 3, SeedDigest: "d"}, "one that was found": {SeedDigest: "d"},
+	} {
+		out := keyringApply(st)
+		if version, digest := ptr.Deref(out.SeedVersion, 0), ptr.Deref(out.SeedDigest, ""); version != st.SeedVersion || digest != st.SeedDigest {
+			t.Errorf("%s: version %d, digest %q", what, version, digest)
+		}
 	}
 }
 

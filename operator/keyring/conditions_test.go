@@ -105,7 +105,7 @@ func TestWhatAStepNotes(t *testing.T) {
 		"pending, withdrawn":            {"nobody asks any more", pending, []change{work(rot), stage(rotatingStage)}, sealed, "", func(n Next) bool { return n.Status.Stage == "" && unanswered(n) }},
 		"given up":                      {"it goes back to its seed, whatever status named", unsealed, []change{unsealedFor(rot, digest("3")), names(2)}, escrowed, "", func(n Next) bool { return n.Wish.Version == 3 && n.Status.KeyringDigest == digest("3") }},
 		"found, after another round": {"nothing of that counts", escrowed, []change{unsealedFor(rot, digest("4")), stage(sealingStage), work(""), floor(9)}, unsealed, EventFound, func(n Next) bool {
-			return n.Status.SeedVersion == 0 && n.Status.SeedDigest == "" && n.Status.FloorVersion == 3
+			return n.Status.SeedVersion == 0 && n.Status.SeedDigest == digest("4") && n.Status.FloorVersion == 3
 		}},
 	})
 	if _, s := at(unsealed, unsealedFor(rot, ""), hasRotated, bare, unborn, oldPod, noData); WishOf("orders", s).Kept == "" {

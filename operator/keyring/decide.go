@@ -94,7 +94,7 @@ func next(g Group, s Site, plain string) Next {
 	if plain == "" {
 		n.step(g)
 	}
-	if ordered(g, s) && n.Status.Work == v1alpha1.KeyringRotation {
+	if ordered(g, s) && n.Status.Work == v1alpha1.KeyringRotation && !onlyFound(n.Status) {
 		n.Status.Request = g.RotateID // also if the order was withdrawn and given again meanwhile
 	}
 	n.learn()

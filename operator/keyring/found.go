@@ -73,9 +73,10 @@ func isFoundLive(_ Group, s Site) bool {
 func takeLive(_ Group, n *Next) {
 	// The round of the token that the pod has: for another round a new token would be made, and what the pod pushes meanwhile refused.
 	n.Status.Round = max(n.Status.Round, n.site.TokenRound, 1)
-	// As after a rotation: if the pod is lost, its keyring is too, and the site is cloned again under the same guards.
+	// As after a rotation: if the pod is lost, its keyring is too, and the site is cloned again under the same guards. A digest without a
+	// version says that it was only found.
 	n.Status.Work, n.Status.Stage, n.Status.Rotated = v1alpha1.KeyringRotation, v1alpha1.KeyringRotating, true
-	n.Status.SeedVersion, n.Status.SeedDigest, n.Status.FloorVersion, n.Status.RotationPod = 0, "", 0, n.site.Pod.UID
+	n.Status.SeedVersion, n.Status.SeedDigest, n.Status.FloorVersion, n.Status.RotationPod = 0, n.site.live(), 0, n.site.Pod.UID
 	for _, v := range n.site.Versions {
 		if v.Digest != n.site.live() {
 			n.Status.FloorVersion = max(n.Status.FloorVersion, v.Number)
@@ -83,6 +84,9 @@ func takeLive(_ Group, n *Next) {
 	}
 	n.say(EventFound, fmt.Sprintf("Site %s runs with a keyring that is in no escrow yet; its pod is kept until it is", n.Name))
 }
+
+// onlyFound is true for a round in which the keyring of a pod was found: no order began it, and no key was rotated in it.
+func onlyFound(st v1alpha1.SiteKeyringStatus) bool { return st.SeedVersion == 0 && st.SeedDigest != "" }
 
 func isFound(_ Group, s Site) bool {
 	_, ok := found(s)

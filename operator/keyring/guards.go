@@ -282,7 +282,10 @@ func isSealed(g Group, s Site) bool {
 
 func seal(_ Group, n *Next) {
 	st := &n.Status
-	if st.Work == v1alpha1.KeyringRotation && st.Rotated {
+	switch {
+	case onlyFound(*st):
+		st.Rotated = false // an order that came meanwhile gets a rotation of its own
+	case st.Work == v1alpha1.KeyringRotation && st.Rotated:
 		st.RotatedVersion = st.KeyringVersion
 	}
 	n.endRound()

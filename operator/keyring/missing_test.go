@@ -108,6 +108,35 @@ func TestAGroupIsMadeAgainWhileASiteIsUnsealed(t *testing.T) {
 	}
 }
 
+// I16: an order that comes while a keyring is taken from the pod in which it was found is not carried out by that: no key was rotated. It is
+// begun once the site is sealed.
+func TestAKeyringThatWasFoundAnswersNoOrder(t *testing.T) {
+	g, _ := at(none, forgotten(digest("4")), rotate("b"), func(g *Group, _ *Site) { g.RotateID = "1" })
+	madeSealed := func(_ *Group, s *Site) {
+		_, as := at(sealed)
+		as.Report.Digest = digest("4")
+		s.Report, s.Pod.Projects, s.TokenRound = as.Report, ver(4).Name, 0
+		s.Rendered = Rendered{Exists: true, Keyring: true, Sealed: true, Secret: ver(4).Name}
+	}
+	for _, step := range []struct {
+		given   change
+		want    v1alpha1.KeyringPhase
+		request string
+	}{
+		{func(*Group, *Site) {}, unsealed, ""}, {add(4), escrowed, ""}, {func(*Group, *Site) {}, escrowed, ""}, {madeSealed, sealed, ""},
+		{func(*Group, *Site) {}, pending, "1"},
+	} {
+		step.given(&g, &g.Sites[1])
+		n := Decide(g).Sites[1]
+		if has[Answer](n) || n.Status.RotatedVersion != 0 || n.Status.Request != step.request {
+			t.Fatalf("%s: rotated for %q: %+v, effects %v", n.Status.Phase, n.Status.Request, n.Status, n.Effects)
+		}
+		if g.Sites[1].Status = n.Status; n.Status.Phase != step.want {
+			t.Fatalf("%q, want %q: %+v", n.Status.Phase, step.want, n.Status)
+		}
+	}
+}
+
 // A person's word that a site is Sealed proves nothing (I16).
 func TestAPatchedPhaseIsNotBelieved(t *testing.T) {
 	decideAll(t, map[string]transition{

@@ -36,7 +36,7 @@ var Table = []Transition{
 	{
 		[]v1alpha1.KeyringPhase{none, escrowed}, "status knows nothing of the keyring that a pod can write: a group that was made again while a site was unsealed",
 		"that keyring is in no escrow, or not the one that status names", unsealed,
-		"work `Rotation`, as one whose keys were rotated: the pod stays, and its keyring goes into escrow", isFoundLive, takeLive,
+		"work `Rotation`, as one whose keys were rotated: the pod stays, and its keyring goes into escrow. That answers no order to rotate", isFoundLive, takeLive,
 	},
 	{
 		[]v1alpha1.KeyringPhase{none}, "status knows nothing of a keyring that is in escrow: a re-created group, a site that came back",

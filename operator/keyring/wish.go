@@ -34,8 +34,8 @@ func WishOf(group string, s Site) Wish {
 	case written(st):
 		w.Encrypted, w.Work, w.Round = true, st.Work, st.Round
 		w.AcceptPlain = st.Work == v1alpha1.KeyringBootstrap && st.PlainAccepted
-		if w.Version, w.Digest = seedOf(st); w.Version > 0 {
-			w.Secret = v1alpha1.KeyringSecret(group, s.Name, w.Version)
+		if version, digest := seedOf(st); version > 0 {
+			w.Secret, w.Version, w.Digest = v1alpha1.KeyringSecret(group, s.Name, version), version, digest
 		}
 	default:
 		// I18: a sealed site has no round and no token.

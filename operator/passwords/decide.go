@@ -118,7 +118,7 @@ func begin(s State) Decision {
 	case s.Fresh || !s.Open:
 		return Decision{Wait: notOpen()}
 	}
-	return Decision{Effect: Generate{accounts}, Accounts: accounts}
+	return Decision{Effect: Generate{accounts, s.OrderID}, Accounts: accounts}
 }
 
 // introduce has every site take the next passwords beside those in use.
@@ -215,7 +215,7 @@ func stillUsed(s State, accounts []string) Wait {
 	return Wait{}
 }
 
-// finish ends a rotation. An order that is not done with it is left for the next look.
+// finish ends a rotation. An order that is not done with it is left for the next look, and gets a rotation of its own.
 func finish(s State, d Decision) Decision {
 	entries := maps.Clone(s.Entries)
 	for _, name := range d.Accounts {
@@ -223,10 +223,18 @@ func finish(s State, d Decision) Decision {
 		e.Previous = ""
 		entries[name] = e
 	}
-	ordered, why := ParseOrder(s.Order) // without an order it names nobody, and that is refused
-	answered := why == "" && !slices.ContainsFunc(ordered, func(name string) bool { return !slices.Contains(d.Accounts, name) })
-	d.Effect = Finish{Accounts: d.Accounts, Entries: entries, Answered: answered}
+	d.Effect = Finish{Accounts: d.Accounts, Entries: entries, Answered: isDone(s, d.Accounts)}
 	return d
+}
+
+// isDone is true if the order that stands was carried out: the passwords that have come were made for it, and for all its accounts.
+// What a person wrote, or another order brought, may be the very password that this order is to end.
+func isDone(s State, accounts []string) bool {
+	if s.MadeFor == "" || s.MadeFor != s.OrderID {
+		return false
+	}
+	ordered, why := ParseOrder(s.Order)
+	return why == "" && !slices.ContainsFunc(ordered, func(name string) bool { return !slices.Contains(accounts, name) })
 }
 
 // waits looks again, unless nothing can come of it.

@@ -230,20 +230,50 @@ func TestWhatIsWritten(t *testing.T) {
 	}
 }
 
-// TestAnOrderIsAnsweredOnceItIsDone: for all its accounts, and not before.
-func TestAnOrderIsAnsweredOnceItIsDone(t *testing.T) {
-	for order, want := range map[string]bool{"sidecar": true, "replication, sidecar": true, "all": false, "operator": false, "": false, "root": false} {
+// TestAnOrderIsAnsweredOnceItIsDoneI21: for all its accounts, with passwords that were made for it, and not before.
+func TestAnOrderIsAnsweredOnceItIsDoneI21(t *testing.T) {
+	for _, tt := range []struct {
+		reason             string
+		order, id, madeFor string
+		want               bool
+	}{
+		{"one of its accounts", "sidecar", "1", "1", true},
+		{"all of its accounts", "replication, sidecar", "1", "1", true},
+		{"not all that it names", "all", "1", "1", false},
+		{"it was changed to another account", "operator", "1", "1", false},
+		{"it was withdrawn", "", "", "1", false},
+		{"it names nobody", "root", "1", "1", false},
+		{"a person wrote the password, and it may be this one that the order is to end", "sidecar", "1", "", false},
+		{"the order before was withdrawn, and its passwords may be known too", "sidecar", "2", "1", false},
+		{"an order without an ID is none, and so has nothing that was made for it", "sidecar", "", "", false},
+	} {
 		s := retired()
-		s.HasOrder, s.Order = order != "", order
+		s.HasOrder, s.Order, s.OrderID, s.MadeFor = tt.order != "", tt.order, tt.id, tt.madeFor
 		f, is := passwords.Decide(s).Effect.(passwords.Finish)
-		if !is || f.Answered != want {
-			t.Errorf("order %q: answered %t, want %t", order, f.Answered, want)
+		if !is || f.Answered != tt.want {
+			t.Errorf("%s: answered %t, want %t", tt.reason, f.Answered, tt.want)
 		}
 		for _, a := range f.Accounts {
 			if f.Entries[a] != (passwords.Entry{Current: "new", Known: "new"}) {
 				t.Errorf("%s: the former password stays in the Secret", a)
 			}
 		}
+	}
+}
+
+// TestWhatIsMadeForAnOrderBearsItsIDI21: also after a rotation that an earlier version of the operator began for it, which noted no order.
+// The order then gets one of its own, and is over with that.
+func TestWhatIsMadeForAnOrderBearsItsIDI21(t *testing.T) {
+	s := retired()
+	s.HasOrder, s.Order, s.OrderID = true, "replication,sidecar", "7"
+	f, is := passwords.Decide(s).Effect.(passwords.Finish)
+	if !is || f.Answered {
+		t.Fatal("what an earlier version began is not over, or answers an order")
+	}
+	s.Entries = f.Entries
+	g, is := passwords.Decide(s).Effect.(passwords.Generate)
+	if !is || g.OrderID != "7" || strings.Join(g.Accounts, " ") != "replication sidecar" {
+		t.Errorf("made for %q: %v", g.OrderID, g.Accounts)
 	}
 }
 

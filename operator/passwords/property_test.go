@@ -33,6 +33,7 @@ func TestEverybodyCanLogInI21(t *testing.T) {
 			"reach":     func() { n := one(); n.reachable = !n.reachable; w.looks = nil },
 			"order": func() {
 				w.order = rapid.SampledFrom([]string{passwords.All, v1alpha1.AccountOperator, "replication,sidecar", "root", ""}).Draw(rt, "order")
+				w.orders, w.before = w.orders+1, w.made
 			},
 			"edit": func() {
 				a := account()

@@ -5,7 +5,8 @@
 // What is under way stands in the accounts Secret itself, so that nothing is lost with a process. An account has up to four keys
 // there: NAME is what everybody logs in with; NAME-known is the operator's own copy of it, by which it notices that somebody
 // edited NAME; NAME-next is being made known to the servers; NAME-previous is still taken by them. A server takes two passwords of
-// an account at a time, and one that is in the Secret is valid on every site at every moment (I21).
+// an account at a time, and one that is in the Secret is valid on every site at every moment (I21). One more key, order, names the order
+// for which the passwords that come were made.
 package passwords
 
 import (
@@ -58,9 +59,12 @@ type State struct {
 	Entries map[string]Entry
 	// Serial counts the changes of passwords in the Secret.
 	Serial int64
-	// Order is the value of the annotation, if it is set.
-	Order    string
-	HasOrder bool
+	// Order is the value of the annotation, if it is set; OrderID tells it from every other order.
+	Order, OrderID string
+	HasOrder       bool
+	// MadeFor is the ID of the order for which the passwords that come were made; empty if a person wrote them, or an earlier version
+	// of the operator made them.
+	MadeFor string
 	// Fresh is true for a group that was never open: its servers are made with what the Secret has.
 	Fresh bool
 	// Open is true while the active site is open and its role does not move.
@@ -86,8 +90,11 @@ type (
 		Serial  int64
 		Notes   []Note
 	}
-	// Generate writes a new password beside that of each of these accounts.
-	Generate struct{ Accounts []string }
+	// Generate writes a new password beside that of each of these accounts, and for which order.
+	Generate struct {
+		Accounts []string
+		OrderID  string
+	}
 	// Look tries every password of these accounts at every site.
 	Look struct{ Accounts []string }
 	// Introduce has the active site take a second password of these accounts: that of From is kept.
@@ -101,7 +108,8 @@ type (
 		Site     string
 		Accounts []string
 	}
-	// Finish takes the former passwords of these accounts out of the Secret. Answered is true if the order is over with it.
+	// Finish takes the former passwords of these accounts out of the Secret, and the note of their order. Answered is true if the order
+	// that stands is over with it.
 	Finish struct {
 		Accounts []string
 		Entries  map[string]Entry

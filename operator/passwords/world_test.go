@@ -31,9 +31,10 @@ type change struct {
 type secret struct {
 	entries map[string]passwords.Entry
 	serial  int64
+	order   string
 }
 
-func (s secret) clone() secret { return secret{maps.Clone(s.entries), s.serial} }
+func (s secret) clone() secret { return secret{maps.Clone(s.entries), s.serial, s.order} }
 
 // valid is what who uses one password uses: the operator's copy, or without one what there is.
 func (s secret) valid(account string) string {
@@ -76,6 +77,9 @@ type world struct {
 	open    bool
 	log     []change
 	order   string
+	// orders counts the orders, and so is the ID of the one that stands; before is how many passwords there were when it came.
+	orders, before int
+
 	looks   map[string]map[string]passwords.Taken
 	made    int
 	done    int
@@ -83,7 +87,7 @@ type world struct {
 }
 
 func newWorld(t *rapid.T) *world {
-	w := &world{t: t, secret: secret{map[string]passwords.Entry{}, 1}, open: true}
+	w := &world{t: t, secret: secret{entries: map[string]passwords.Entry{}, serial: 1}, open: true}
 	for _, a := range passwords.Accounts {
 		w.secret.entries[a] = passwords.Entry{Current: a + "-0", Known: a + "-0"}
 	}
@@ -100,7 +104,10 @@ func newWorld(t *rapid.T) *world {
 }
 
 func (w *world) state() passwords.State {
-	s := passwords.State{Entries: maps.Clone(w.secret.entries), Serial: w.secret.serial, Open: w.open, Settled: w.settled, Order: w.order, HasOrder: w.order != ""}
+	s := passwords.State{Entries: maps.Clone(w.secret.entries), Serial: w.secret.serial, Open: w.open, Settled: w.settled, MadeFor: w.secret.order}
+	if w.order != "" {
+		s.HasOrder, s.Order, s.OrderID = true, w.order, fmt.Sprint(w.orders)
+	}
 	for i, n := range w.nodes {
 		taken, looked := w.looks[n.name]
 		site := passwords.Site{Name: n.name, Active: i == w.active, Provisioned: !n.cloning, Busy: n.cloning, Serial: n.serial, Receives: n.receives,
@@ -122,9 +129,10 @@ func (w *world) step() {
 	d := passwords.Decide(w.state())
 	switch e := d.Effect.(type) {
 	case passwords.Write:
-		w.put(secret{e.Entries, e.Serial})
+		w.put(secret{e.Entries, e.Serial, w.secret.order})
 	case passwords.Generate:
 		next := w.secret.clone()
+		next.order = e.OrderID
 		for _, a := range e.Accounts {
 			w.made++
 			entry := next.entries[a]
@@ -168,13 +176,26 @@ func (w *world) step() {
 		})
 	case passwords.Finish:
 		if e.Answered {
-			w.answers, w.order = append(w.answers, w.order), ""
+			w.answer(e.Entries)
 		}
 		w.done++
-		w.put(secret{e.Entries, w.secret.serial})
+		w.put(secret{entries: e.Entries, serial: w.secret.serial})
 	case passwords.Refuse:
 		w.order = ""
 	}
+}
+
+// answer takes the order off the group. No password that was there when it came may be in use still (I21): it may be the one for whose
+// sake it was given.
+func (w *world) answer(entries map[string]passwords.Entry) {
+	accounts, _ := passwords.ParseOrder(w.order)
+	for _, a := range accounts {
+		var number int
+		if _, err := fmt.Sscanf(entries[a].Current, a+"-%d", &number); err != nil || number <= w.before {
+			w.t.Fatalf("I21: order %q is done, and %s has password number %d of %d that were there before", w.order, a, number, w.before)
+		}
+	}
+	w.answers, w.order = append(w.answers, w.order), ""
 }
 
 func (w *world) onActive(site string, do func(*node)) {

@@ -196,7 +196,7 @@ func keyringEnv(in Input, site string) []corev1.EnvVar {
 	if keyring.Secret != "" {
 		env = append(env,
 			corev1.EnvVar{Name: "MFG_KEYRING_SEED", Value: path.Join(KeyringSeedDir, KeyringFile)},
-			corev1.EnvVar{Name: "MFG_KEYRING_SEED_DIGEST", Value: keyring.Digest},
+			corev1.EnvVar{Name: "MFG_KEYRING_SEED_DIGEST", Value: keyring.Digest}, corev1.EnvVar{Name: "MFG_KEYRING_SEED_VERSION", Value: strconv.FormatInt(keyring.Version, 10)},
 		)
 	}
 	if keyring.Token != "" {

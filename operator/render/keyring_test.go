@@ -255,6 +255,9 @@ func TestOnlyWhatAnUnsealedSiteHasIsRendered(t *testing.T) {
 		if mounted := len(at(containers(spec)[render.ContainerSidecar], render.EscrowDir)) > 0; mounted != (tt.lacks != "ESCROW") {
 			t.Errorf("%s: the token is mounted: %t", name, mounted)
 		}
+		if got := env["MFG_KEYRING_SEED_VERSION"]; got != map[bool]string{true: "3"}[tt.lacks != "SEED"] {
+			t.Errorf("%s: the seed is version %q", name, got)
+		}
 		if got := env["MFG_KEYRING_ACCEPT_PLAIN"]; got != tt.accepts {
 			t.Errorf("%s: data in the clear is accepted: %q", name, got)
 		}

@@ -137,6 +137,22 @@ func TestOnlyBootstrapReadsTheSecretOfTheApplication(t *testing.T) {
 	}
 }
 
+// TestAPodComesUpWithoutTheSecretOfRoot: that of the operator's own accounts it waits for.
+func TestAPodComesUpWithoutTheSecretOfRoot(t *testing.T) {
+	optional := map[string]bool{}
+	for _, v := range pod(input()).Volumes {
+		if v.Name != "accounts" {
+			continue
+		}
+		for _, s := range v.Projected.Sources {
+			optional[s.Secret.Name] = s.Secret.Optional != nil && *s.Secret.Optional
+		}
+	}
+	if diff := cmp.Diff(map[string]bool{"mysql-orders-accounts": false, "mysql-orders-root": true}, optional); diff != "" {
+		t.Errorf("optional (-want +got):\n%s", diff)
+	}
+}
+
 func TestMysqldEndsAfterTheRoleHasMoved(t *testing.T) {
 	spec := pod(input())
 	mysqld := containers(spec)[render.ContainerMySQL]

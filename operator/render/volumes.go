@@ -74,8 +74,8 @@ func volumes(in Input, site v1alpha1.Site) []corev1.Volume {
 					),
 				}},
 				{Secret: &corev1.SecretProjection{
-					LocalObjectReference: corev1.LocalObjectReference{Name: v1alpha1.RootSecret(group)},
-					Items:                items(KeyRootPassword, "root"),
+					LocalObjectReference: corev1.LocalObjectReference{Name: v1alpha1.RootSecret(group)}, Optional: new(true), // only new data needs it
+					Items: items(KeyRootPassword, "root"),
 				}},
 			}, ofApplication(in)...),
 		}}},

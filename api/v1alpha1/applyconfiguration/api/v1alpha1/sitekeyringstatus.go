@@ -39,7 +39,7 @@ type SiteKeyringStatusApplyConfiguration struct {
 	Round *int64 `json:"round,omitempty"`
 	// seedVersion is the escrow version that the unsealed keyring started from; 0 means a fresh keyring.
 	SeedVersion *int64 `json:"seedVersion,omitempty"`
-	// seedDigest is the digest of that version.
+	// seedDigest is the digest of that version; without a version, of a keyring that was found in the pod.
 	SeedDigest *string `json:"seedDigest,omitempty"`
 	// floorVersion is the highest version that was in escrow when the keyring was unsealed: what is newer was escrowed since.
 	FloorVersion *int64 `json:"floorVersion,omitempty"`
