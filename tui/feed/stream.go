@@ -258,7 +258,7 @@ func refusal(resp *http.Response) error {
 	return fmt.Errorf("refused: %s", words)
 }
 
-// ErrDenied: this user may not ask the operator, which says nothing about the operator.
+// ErrDenied means that this user may not ask the operator. It says nothing about the operator.
 var ErrDenied = errors.New("refused")
 
 // joined is ErrDenied only if every failure is: a way that was open to this user, and did not lead to the operator, says something about it.
