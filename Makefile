@@ -20,7 +20,7 @@ TOOL_helm := helm.sh/helm/v4/cmd/helm
 # The parts of `make check`, in the order in which they run.
 CHECKS := format lint tidy generated unit unit-e2e
 # The parts of `make test`. The lab waits more than it computes, so what needs neither the lab nor root runs beside it, one
-# package at a time, and gives way to it.
+# package at a time, and gives way to it. So their time limits are long.
 FIRST := format tidy generated root mysqld backup valkey clone adopt
 BESIDE := lint unit unit-e2e helm release race
 LAST := terminal apiserver
@@ -308,10 +308,10 @@ part-generated: $(COUNT) bin/controller-gen
 		diff <(echo "$$before") <(sums) || { echo "generated files were not up to date: commit what make generate wrote"; exit 1; }'
 
 part-unit: $(COUNT)
-	@$(tests) -- ./...
+	@$(tests) -- -timeout 40m ./...
 
 part-unit-e2e: $(COUNT)
-	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part unit-e2e -- ./...
+	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part unit-e2e -- -timeout 40m ./...
 
 # Where goroutines meet. The detector of races needs cgo, and so a C compiler.
 # `make race` has all: operator/controller, whose tests take six minutes and more under it, and operator/backups, which needs the libraries of
@@ -321,7 +321,7 @@ RACE_LONG := ./operator/backups ./operator/controller
 part-race: $(COUNT)
 	@command -v gcc >/dev/null || { echo "installing the Debian packages gcc and libc6-dev"; apt-get -qq update && \
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends gcc libc6-dev >/dev/null; }
-	@CGO_ENABLED=1 $(tests) -- -race $(RACE)
+	@CGO_ENABLED=1 $(tests) -- -race -timeout 40m $(RACE)
 
 # What needs root: to mount file systems that get full, to make network namespaces and control groups. Without it these tests
 # skip themselves in the parts unit and unit-e2e, which name what was skipped.
@@ -332,11 +332,11 @@ part-root: $(COUNT)
 	@$(tests) -no-skip -- -count=1 $(ROOT)
 
 part-helm: $(COUNT) bin/helm bin/promtool
-	@$(tests) -no-skip -- -tags helm -count=1 ./charts/...
+	@$(tests) -no-skip -- -tags helm -count=1 -timeout 40m ./charts/...
 
 # A whole release, but of programs of three lines: `make rehearse` makes that of the real ones.
 part-release: $(COUNT) bin/helm
-	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part release -no-skip -- -tags helm -count=1 -run WholeRelease ./release/
+	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part release -no-skip -- -tags helm -count=1 -timeout 40m -run WholeRelease ./release/
 
 # The server comes out of the Debian archive, unpacked by mmdebstrap.
 part-mysqld: $(COUNT)
