@@ -342,7 +342,7 @@ part-release: $(COUNT) bin/helm
 part-mysqld: $(COUNT)
 	@command -v mmdebstrap >/dev/null || { echo "installing the Debian package mmdebstrap"; apt-get -qq update && \
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends mmdebstrap >/dev/null; }
-	@$(tests) -no-skip -- -tags mysqld -count=1 ./internal/... ./sidecar/... ./e2e/commits/ ./e2e/demo/stage/ ./operator/render/
+	@$(tests) -no-skip -- -tags mysqld -count=1 -timeout 40m ./internal/... ./sidecar/... ./e2e/commits/ ./e2e/demo/stage/ ./operator/render/
 
 # So does Valkey, whose root file system the first of these packages makes, so they are tested one after the other.
 part-valkey: $(COUNT)
