@@ -307,7 +307,7 @@ func TestBootstrapNeedsEveryPassword(t *testing.T) {
 	}
 }
 
-// Whoever deletes the Secret of root keeps no site from starting: its password is needed for a new data directory alone.
+// A deleted Secret of root keeps no site from starting. Only a new data directory needs its password.
 func TestASiteWithDataNeedsNoPasswordOfRoot(t *testing.T) {
 	s, started := grown(t, givesRights)
 	if err := os.Remove(filepath.Join(s.accountsDir, "root")); err != nil {

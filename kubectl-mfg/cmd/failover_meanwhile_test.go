@@ -50,7 +50,7 @@ func TestFailoverMeanwhile(t *testing.T) {
 	}
 }
 
-// TestFailoverMeanwhileWithYes: whoever is not asked is overtaken in a conflict.
+// TestFailoverMeanwhileWithYes: with --yes there is no question; what changed shows in a conflict.
 func TestFailoverMeanwhileWithYes(t *testing.T) {
 	for _, args := range []string{"failover orders -n shop --to frankfurt --yes", "failover orders -n shop --to frankfurt --accept-data-loss --yes"} {
 		f := loadHealthy(t)
