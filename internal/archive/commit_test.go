@@ -121,7 +121,7 @@ func TestADamagedManifestOfAnotherFolderStays(t *testing.T) {
 	}
 	for _, other := range []LogManifest{{Epoch: 2, Site: "a", ServerUUID: serverA}, {Epoch: 1, Site: "b", ServerUUID: serverA}} {
 		if removed, err := a.RemoveUnreadable(t.Context(), other, bad[0]); removed || err != nil || !slices.Contains(s.keys(), first.key()) {
-			t.Errorf("whoever writes in %s removes %s: %t, %v", other.folder(), first.key(), removed, err)
+			t.Errorf("a writer in %s removes %s: %t, %v", other.folder(), first.key(), removed, err)
 		}
 	}
 	if bad[0].Log() != first.Log || !InTheWay(bad, first.LogManifest) || InTheWay(bad, second.LogManifest) {

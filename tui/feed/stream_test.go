@@ -278,7 +278,7 @@ func TestRoutes(t *testing.T) {
 			}
 		}
 		if lost.Link.Denied {
-			t.Error("one way was open to this user, and that is said to be a lack of rights")
+			t.Error("this user had one open way, but is told that rights are missing")
 		}
 	})
 	t.Run("denied", func(t *testing.T) {
