@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/clock"
 )
 
 // releaseValidity is how long after the loop's last look its statement still permits a site to open: longer than a pass
@@ -119,7 +120,7 @@ func (a *Authority) Answer(q wire.Ask, now time.Time) (wire.Signed, error) {
 		site = ""
 	}
 	a.last[site] = now
-	if stale, stranger := now.Sub(a.stated) > releaseValidity, q.Pod != "" && q.Pod != a.pods[q.Site]; stale || stranger {
+	if stale, stranger := clock.Elapsed(a.stated, now) > releaseValidity, q.Pod != "" && q.Pod != a.pods[q.Site]; stale || stranger {
 		// The loop has not looked for a while, or not at this pod, which was deleted by force and still runs, or came up
 		// since. Then the statement permits no site to open (I3). An open site stays open.
 		s := a.now

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/clock/clocktest"
 )
 
 // TestWithoutAKeyNobodyHearsAnything covers I3: what is not signed is no statement.
@@ -157,6 +158,52 @@ func TestPulse(t *testing.T) {
 	}
 	if at := (&Pulse{}).ThawedAt(t0); !at.IsZero() {
 		t.Errorf("a process that never beat stood still until %v", at)
+	}
+}
+
+// TestASuspendedOperatorIsNotSteadyI4: a machine was suspended for an hour, and Go's monotonic clock stood still. Another operator has led
+// meanwhile. The former one answers nobody: not before its first beat, and not until its election has had the time to end it.
+func TestASuspendedOperatorIsNotSteadyI4(t *testing.T) {
+	var p Pulse
+	began := time.Now()
+	p.Beat(began)
+	awake := clocktest.Suspended(began.Add(time.Second), time.Hour)
+	if p.Steady(awake) {
+		t.Error("I4: steady before its first beat")
+	}
+	if at := p.ThawedAt(awake); !at.Equal(awake) {
+		t.Errorf("I4: it continues now, and it is known as %v", at)
+	}
+	p.Beat(awake)
+	for after := time.Duration(0); after <= thawing; after += BeatEvery {
+		p.Beat(awake.Add(after))
+		if p.Steady(awake.Add(after)) {
+			t.Errorf("I4: steady %s after it continued", after)
+		}
+	}
+	if at := p.ThawedAt(awake.Add(thawing)); !at.Equal(awake) {
+		t.Errorf("I4: it continued at %v, and it is known as %v", awake, at)
+	}
+	if !p.Steady(awake.Add(thawing + 1)) {
+		t.Error("never steady again")
+	}
+}
+
+// TestNobodyOpensOnWhatWasSaidBeforeASleepI3: the loop has not looked since the machine was suspended, so its statement holds.
+func TestNobodyOpensOnWhatWasSaidBeforeASleepI3(t *testing.T) {
+	a := New()
+	var signed wire.Statement
+	a.SetSigner(func(s wire.Statement) (wire.Signed, error) { signed = s; return "signed", nil })
+	began := time.Now()
+	a.SetSites([]string{"east"})
+	a.SetPods(map[string]string{"east": "pod"})
+	a.Set(statement("east", 3, false), began)
+	ask := wire.Ask{Site: "east", Nonce: "n", Pod: "pod"}
+	if _, err := a.Answer(ask, began.Add(time.Second)); err != nil || signed.Hold {
+		t.Fatalf("awake: %+v, %v", signed, err)
+	}
+	if _, err := a.Answer(ask, clocktest.Suspended(began.Add(time.Second), time.Hour)); err != nil || !signed.Hold {
+		t.Errorf("I3: after an hour's sleep: %+v, %v", signed, err)
 	}
 }
 

@@ -5,6 +5,8 @@ package authority
 import (
 	"sync"
 	"time"
+
+	"github.com/mysql-mfg/mfg/internal/clock"
 )
 
 const (
@@ -17,7 +19,7 @@ const (
 	thawing = 12 * time.Second
 )
 
-// Pulse notices that this process was stopped for a while (SIGSTOP, a starved machine). When it continues, another
+// Pulse notices that this process was stopped for a while (SIGSTOP, a starved or suspended machine). When it continues, another
 // operator may lead and have begun a failover: this one must not pass on what it knows any more, not even once (I4).
 type Pulse struct {
 	mu     sync.Mutex
@@ -29,7 +31,7 @@ type Pulse struct {
 func (p *Pulse) Beat(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.last.IsZero() && now.Sub(p.last) > frozenAfter {
+	if !p.last.IsZero() && clock.Elapsed(p.last, now) > frozenAfter {
 		p.thawed = now
 	}
 	p.last = now
@@ -39,15 +41,16 @@ func (p *Pulse) Beat(now time.Time) {
 func (p *Pulse) ThawedAt(now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.last.IsZero() && now.Sub(p.last) > frozenAfter {
+	if !p.last.IsZero() && clock.Elapsed(p.last, now) > frozenAfter {
 		return now // it continues right now, before the first beat
 	}
 	return p.thawed
 }
 
-// Steady is true if this process was not stopped recently.
+// Steady is true if this process was not stopped recently. Since it continued counts by the clock that stands still while the machine is
+// suspended: the leader election needs that long of running time.
 func (p *Pulse) Steady(now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return now.Sub(p.last) <= frozenAfter && now.Sub(p.thawed) > thawing
+	return clock.Elapsed(p.last, now) <= frozenAfter && now.Sub(p.thawed) > thawing
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/clock"
 )
 
 // SpeaksFor is how long after it asked for its last successful renewal a leader answers sidecars. It is a few renewals long: one that
@@ -81,11 +82,11 @@ func (t *Term) Renewed(asked time.Time) {
 	t.renewed = asked
 }
 
-// MaySpeak is true while the last renewal is young. The wall clock is asked too: the other one stands still while a machine is suspended.
+// MaySpeak is true while the last renewal is young, also by the clock that went on while the machine was suspended.
 func (t *Term) MaySpeak(now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !t.renewed.IsZero() && now.Sub(t.renewed) <= SpeaksFor && now.Round(0).Sub(t.renewed.Round(0)) <= SpeaksFor
+	return !t.renewed.IsZero() && clock.Elapsed(t.renewed, now) <= SpeaksFor
 }
 
 // Look notes which renewal the API server showed, in an answer that was here at that time. It was asked for before.

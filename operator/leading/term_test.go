@@ -12,6 +12,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/clock/clocktest"
 )
 
 const own = "mfg-system/mfg-operator"
@@ -71,8 +72,11 @@ func TestMaySpeak(t *testing.T) {
 func TestASuspendedMachineIsNoticed(t *testing.T) {
 	term := &Term{}
 	now := time.Now()
-	term.Renewed(now.Add(-time.Hour).Round(0)) // the wall clock went on for an hour
-	if term.MaySpeak(now.Round(0)) {
+	term.Renewed(now)
+	if !term.MaySpeak(now.Add(time.Second)) {
+		t.Error("silent although it was not suspended")
+	}
+	if term.MaySpeak(clocktest.Suspended(now.Add(time.Second), time.Hour)) {
 		t.Error("I4: it speaks for an hour that it has slept through")
 	}
 }

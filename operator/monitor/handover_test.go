@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/clock/clocktest"
 	"github.com/mysql-mfg/mfg/operator/failover"
 	"github.com/mysql-mfg/mfg/operator/monitor/groupstatus"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
@@ -97,10 +98,15 @@ func TestAnOldLookLeadsToNothing(t *testing.T) {
 	l := testLoop(t, push, nil)
 	l.durable = failover.Durable{Epoch: 3, ActiveSite: "east"}
 	d := failover.Decision{Effects: []failover.Effect{failover.Follow{Site: "west", Source: "east"}}}
-	// The look ended just now, as after a freeze in the middle of it (I10: what a site held when it answered is not what it holds).
-	l.looked = time.Now().Add(-lookValidity - time.Second)
-	err := l.perform(t.Context(), &v1alpha1.MysqlFailoverGroup{}, failover.Snapshot{Now: time.Now(), Status: l.durable}, d)
-	if err == nil || !strings.Contains(err.Error(), "looking again") {
-		t.Errorf("I2: performed on a look of long ago: %v", err)
+	for name, looked := range map[string]time.Time{
+		// The look ended just now, as after a freeze in the middle of it (I10: what a site held when it answered is not what it holds).
+		"a frozen process":    time.Now().Add(-lookValidity - time.Second),
+		"a suspended machine": clocktest.Suspended(time.Now(), -time.Hour),
+	} {
+		l.looked = looked
+		err := l.perform(t.Context(), &v1alpha1.MysqlFailoverGroup{}, failover.Snapshot{Now: time.Now(), Status: l.durable}, d)
+		if err == nil || !strings.Contains(err.Error(), "looking again") {
+			t.Errorf("I2: %s performed on a look of long ago: %v", name, err)
+		}
 	}
 }

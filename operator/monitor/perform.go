@@ -16,6 +16,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/clock"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/failover"
 )
@@ -32,7 +33,7 @@ const sqlTimeout = 3 * time.Second
 func (l *loop) perform(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision) error {
 	var late []error
 	for _, effect := range d.Effects {
-		if age := time.Since(l.looked); age > lookValidity {
+		if age := clock.Elapsed(l.looked, time.Now()); age > lookValidity {
 			// This process stood still, or waited for long: another may lead by now, and the decision rests on the past.
 			return fmt.Errorf("%s: the look it rests on is %s old; looking again", effect, age.Round(time.Millisecond))
 		}
