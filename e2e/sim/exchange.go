@@ -27,18 +27,18 @@ func (s *sidecar) once(target string, ask func(done func())) {
 
 func (s *sidecar) askOperatorOnce(t *task) {
 	s.once("operator", func(done func()) {
-		s.askOperator(t)
-		done()
+		s.askOperator(t, done)
 	})
 }
 
-// askOperator asks with a fresh nonce, takes the answer in, and opens writes if the answer says so.
-func (s *sidecar) askOperator(t *task) fence.Refusal {
+// askOperator asks with a fresh nonce, takes the answer in, and opens writes if the answer says so. It calls heard once the next question
+// may be sent.
+func (s *sidecar) askOperator(t *task, heard func()) fence.Refusal {
 	w := fence.Word{Origin: fence.Operator, Nonce: s.w.nonce(), SentAt: s.mono()}
 	var signed wire.Signed
 	target := s.w.anyOperator()
 	if s.w.replaying && s.w.chance(0.3) {
-		return s.takeAnswer(t, w, s.w.meddle(s, s.w.sign(s.state.Newest()), w.Nonce))
+		return s.takeAnswer(t, w, s.w.meddle(s, s.w.sign(s.state.Newest()), w.Nonce), heard)
 	}
 	answered := t.ask(target.host, exchangeTimeout, func(reply func()) {
 		run := target.run
@@ -54,18 +54,22 @@ func (s *sidecar) askOperator(t *task) fence.Refusal {
 		})
 	})
 	if !answered || signed == "" {
+		heard()
 		return fence.Refusal{Reason: fence.NotFromOperator, Message: "ask operator: no answer"}
 	}
-	return s.takeAnswer(t, w, signed)
+	return s.takeAnswer(t, w, signed, heard)
 }
 
 // takeAnswer is the rest of askOperator: what the operator's answer leads to.
-func (s *sidecar) takeAnswer(t *task, w fence.Word, signed wire.Signed) fence.Refusal {
+func (s *sidecar) takeAnswer(t *task, w fence.Word, signed wire.Signed, heard func()) fence.Refusal {
 	w.Signed, w.Statement = signed, s.w.verify(signed)
 	if w.Statement.Epoch == 0 {
+		heard()
 		return fence.Refusal{Reason: fence.NoStatement}
 	}
-	adoption := s.learn(t, w)
+	adoption, kept := s.learn(t, w)
+	heard() // the next question does not wait for the volume
+	t.await(kept, forever)
 	if !adoption.Taken {
 		return adoption.Refusal
 	}
@@ -133,8 +137,8 @@ func (s *sidecar) peer(asking string) (wire.Signed, bool) {
 	return signed, true
 }
 
-// learn takes a word in, fences if it says so, and returns once it is on the data volume.
-func (s *sidecar) learn(t *task, w fence.Word) fence.Adoption {
+// learn takes a word in and fences if it says so. The promise is fulfilled once it is on the data volume.
+func (s *sidecar) learn(t *task, w fence.Word) (fence.Adoption, *promise) {
 	before := s.state.Newest()
 	next, adoption := fence.Adopt(s.state, w, s.now())
 	s.update(next)
@@ -155,8 +159,7 @@ func (s *sidecar) learn(t *task, w fence.Word) fence.Adoption {
 	if s.enforce(t).Do == fence.KeepOut {
 		s.spawn(s.keepOut)
 	}
-	t.await(kept, forever)
-	return adoption
+	return adoption, kept
 }
 
 // keep writes the newest statement to the data volume unless it is there.
@@ -189,7 +192,8 @@ func (s *sidecar) push(t *task, w fence.Word) string {
 	if w.Statement.Namespace != namespace || w.Statement.Group != group {
 		return "the statement is for another group"
 	}
-	adoption := s.learn(t, w)
+	adoption, kept := s.learn(t, w)
+	t.await(kept, forever)
 	switch {
 	case s.pod.vol.failSave && s.state.Epoch() < s.state.Newest().Epoch:
 		return "keep statement: the volume is broken"
@@ -200,7 +204,7 @@ func (s *sidecar) push(t *task, w fence.Word) string {
 	case !s.state.Names() || s.state.Newest().Hold || (s.state.Open() && s.state.Seen().Writable):
 		return ""
 	}
-	return s.askOperator(t).Message
+	return s.askOperator(t, func() {}).Message
 }
 
 func (s *sidecar) report(t *task, message string) wire.Report {

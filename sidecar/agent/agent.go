@@ -207,8 +207,11 @@ type Agent struct {
 	said map[string]string
 
 	// right is the right to change MySQL: the goroutine that has put an element in holds it.
-	right  chan struct{}
-	saving sync.Mutex
+	right chan struct{}
+	// saving is held in the same way while a goroutine writes to the data volume.
+	saving chan struct{}
+	// toKeep counts the words whose writing waits for the data volume.
+	toKeep atomic.Int32
 	// opening is held in the same way while a goroutine opens writes. marked is true if the data volume may have the mark
 	// of an opening; only the holder of opening touches it.
 	opening chan struct{}
@@ -244,8 +247,8 @@ func New(c Config) (*Agent, error) {
 			w.Namespace, w.Group, c.Site.Namespace, c.Site.Group)
 	}
 	a := &Agent{
-		Config: c, said: map[string]string{}, right: make(chan struct{}, 1), opening: make(chan struct{}, 1),
-		news: make(chan struct{}, 1), pushed: make(chan struct{}, pushAsks),
+		Config: c, said: map[string]string{}, right: make(chan struct{}, 1), saving: make(chan struct{}, 1),
+		opening: make(chan struct{}, 1), news: make(chan struct{}, 1), pushed: make(chan struct{}, pushAsks),
 	}
 	a.Site.Peers = peerNames(c.Site.Group, c.Peers)
 	now := c.Clock()

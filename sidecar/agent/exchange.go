@@ -60,29 +60,56 @@ func (a *Agent) askAll(ctx context.Context) {
 	}
 }
 
-// once skips a target that is being asked already.
-func (a *Agent) once(target string, ask func()) {
+// once skips a target that is being asked already. The next question waits for the answer to this one, and not for the data volume: the
+// lease counts from answers, and a volume that hangs for a while must not let it end.
+func (a *Agent) once(target string, ask func()) (asked bool) {
 	if _, busy := a.asking.LoadOrStore(target, true); busy {
-		return
+		return false
 	}
 	defer a.asking.Delete(target)
 	ask()
+	return true
 }
 
 func (a *Agent) askOperatorOnce(ctx context.Context) {
-	a.once(operatorTarget, func() { a.askOperator(ctx) })
+	var x answer
+	if a.once(operatorTarget, func() { x = a.hearOperator(ctx) }) {
+		a.follow(ctx, x)
+	}
 }
 
-// askOperator asks with a fresh nonce, takes the answer in, and opens writes if the answer says so. It returns why the
-// site is not open although the statement names it.
+// askOperator asks, and opens writes if the answer says so. It returns why the site is not open although the statement names it.
 func (a *Agent) askOperator(ctx context.Context) fence.Refusal {
+	return a.follow(ctx, a.hearOperator(ctx))
+}
+
+// answer is what came of a question.
+type answer struct {
+	word     fence.Word
+	adoption fence.Adoption
+	// kept gets the result of writing it to the data volume.
+	kept <-chan error
+	err  error
+}
+
+// hearOperator asks with a fresh nonce and takes the answer in.
+func (a *Agent) hearOperator(ctx context.Context) answer {
 	w := fence.Word{Origin: fence.Operator, Nonce: rand.Text(), SentAt: a.Clock().Mono}
-	adoption, err := a.exchange(ctx, operatorTarget, &w, func(ctx context.Context) (wire.Signed, error) {
+	return a.exchange(ctx, operatorTarget, w, func(ctx context.Context) (wire.Signed, error) {
 		return a.Network.Operator(ctx, w.Nonce)
 	})
+}
+
+// follow does what an answer of the operator asks for, once it is on the data volume.
+func (a *Agent) follow(ctx context.Context, x answer) fence.Refusal {
+	err := x.err
+	if err == nil {
+		err = <-x.kept
+	}
 	if err != nil {
 		return fence.Refusal{Reason: fence.NotFromOperator, Message: "ask operator: " + err.Error()}
 	}
+	w, adoption := x.word, x.adoption
 	if !adoption.Taken {
 		return adoption.Refusal
 	}
@@ -103,30 +130,30 @@ func (a *Agent) askOperator(ctx context.Context) fence.Refusal {
 func (a *Agent) askPeer(ctx context.Context, addr string) {
 	w := fence.Word{Origin: fence.Peer, SentAt: a.Clock().Mono}
 	// The result is in the log and in the metrics; no caller needs it.
-	_, _ = a.exchange(ctx, addr, &w, func(ctx context.Context) (wire.Signed, error) { return a.Network.Peer(ctx, addr) })
+	_ = a.exchange(ctx, addr, w, func(ctx context.Context) (wire.Signed, error) { return a.Network.Peer(ctx, addr) })
 }
 
-// exchange asks one target and takes its answer in.
-func (a *Agent) exchange(ctx context.Context, target string, w *fence.Word, ask func(context.Context) (wire.Signed, error)) (fence.Adoption, error) {
+// exchange asks one target and takes its answer in. It does not wait for the data volume.
+func (a *Agent) exchange(ctx context.Context, target string, w fence.Word, ask func(context.Context) (wire.Signed, error)) answer {
 	bound, cancel := context.WithTimeout(ctx, exchangeTimeout)
 	defer cancel()
 	signed, err := ask(bound)
 	if err != nil {
 		a.tell(target, resultOf(err), err)
-		return fence.Adoption{}, err
+		return answer{err: err}
 	}
 	w.Signed = signed
 	if w.Statement, err = a.Verify(signed); err != nil {
 		a.tell(target, resultInvalid, err)
-		return fence.Adoption{}, fmt.Errorf("verify answer: %w", err)
+		return answer{err: fmt.Errorf("verify answer: %w", err)}
 	}
-	adoption, err := a.learn(*w)
+	adoption, kept := a.learn(w)
 	if !adoption.Renewed {
 		a.tell(target, resultNotTaken, errors.New(adoption.Refusal.Message))
 	} else {
 		a.tell(target, resultOK, nil)
 	}
-	return adoption, err
+	return answer{word: w, adoption: adoption, kept: kept}
 }
 
 // tell counts an exchange, and logs it if its result differs from the last one with this target.
@@ -149,10 +176,10 @@ func resultOf(err error) string {
 	return resultUnreachable
 }
 
-// learn takes a word in, fences if it says so, and returns once it is on the data volume. The fence does not wait for
-// the volume: closing promises nothing, and a volume that hangs must not keep MySQL open. Opening, vouching and
-// acknowledging do wait (I5): package fence checks what the volume holds.
-func (a *Agent) learn(w fence.Word) (fence.Adoption, error) {
+// learn takes a word in and fences if it says so. The channel gets the result of writing it to the data volume. The fence and the lease do
+// not wait for that: closing promises nothing, a volume that hangs must not keep MySQL open, and one that hangs for a while must not end
+// the lease. Opening, vouching and acknowledging do wait (I5): package fence checks what the volume holds.
+func (a *Agent) learn(w fence.Word) (fence.Adoption, <-chan error) {
 	var adoption fence.Adoption
 	a.update(func(s fence.State) fence.State {
 		s, adoption = fence.Adopt(s, w, a.Clock())
@@ -163,17 +190,31 @@ func (a *Agent) learn(w fence.Word) (fence.Adoption, error) {
 			"hold", w.Statement.Hold, "origin", w.Origin)
 	}
 	kept := make(chan error, 1)
-	a.work.Go(func() { kept <- a.keep() })
+	if a.toKeep.Add(1) > mostToKeep {
+		a.toKeep.Add(-1)
+		kept <- errVolumeHangs
+	} else {
+		a.work.Go(func() {
+			defer a.toKeep.Add(-1)
+			kept <- a.keep()
+		})
+	}
 	if a.enforce().Do == fence.KeepOut {
 		a.work.Go(a.keepOut) // in parallel: the one that pushed waits for a report
 	}
-	return adoption, <-kept
+	return adoption, kept
 }
+
+// mostToKeep bounds the words that wait for the data volume at a time: more than all sites of a group bring at once. Each writes the
+// newest statement there is by then, so none is missed.
+const mostToKeep = 64
+
+var errVolumeHangs = fmt.Errorf("the data volume takes nothing: %d statements wait for it", mostToKeep)
 
 // keep writes the newest statement to the data volume unless it is there already.
 func (a *Agent) keep() error {
-	a.saving.Lock()
-	defer a.saving.Unlock()
+	a.saving <- struct{}{}
+	defer func() { <-a.saving }()
 	k, due := fence.Unkept(a.now())
 	if !due {
 		return nil

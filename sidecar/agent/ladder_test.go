@@ -276,6 +276,36 @@ func TestAHangingVolumeDelaysNoFenceI4I5(t *testing.T) {
 	})
 }
 
+// I4: a volume that hangs for long does not end the lease of an open site, whatever the answers of that time bring, and however many
+// there are. Nothing of them is promised before it is on the volume (I5).
+func TestAHangingVolumeEndsNoLeaseI4I5(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.bootOpen()
+		w.saveHang = make(chan struct{})
+		for n := range 100 {
+			w.do(func() { w.operator.LeaseTimeoutMillis++ }) // each answer must be written
+			w.after(3 * time.Second)
+			if got := w.is(); got != "writable" {
+				t.Fatalf("MySQL is %s after the volume hung for %d s", got, 3*(n+1))
+			}
+		}
+		w.do(func() { w.operator = told(6, "a") })
+		w.after(10 * time.Second)
+		if got := w.agent.now().Epoch(); got != 5 {
+			t.Errorf("acknowledged epoch %d", got)
+		}
+		if waiting := w.agent.toKeep.Load(); waiting > mostToKeep {
+			t.Errorf("%d words wait for the volume", waiting)
+		}
+		close(w.saveHang)
+		w.after(3 * time.Second)
+		if got := w.agent.now().Epoch(); got != 6 {
+			t.Errorf("epoch %d", got)
+		}
+		w.mustBe("writable")
+	})
+}
+
 func TestReadersOfAReplicaAreLetInOnceTheFenceWasLookedAtI1(t *testing.T) {
 	story(t, func(t *testing.T, w *world) {
 		w.operator = told(5, "b")

@@ -134,7 +134,8 @@ func (a *Agent) putActiveSite(w http.ResponseWriter, r *http.Request) {
 // push takes a pushed word in. It fences if the word says so, and if the word names this site it asks the operator itself
 // whether to open. It returns why the site could not do what was asked; empty if it could.
 func (a *Agent) push(ctx context.Context, w fence.Word) string {
-	adoption, err := a.learn(w)
+	adoption, kept := a.learn(w)
+	err := <-kept
 	s := a.now()
 	switch {
 	case err != nil:

@@ -284,7 +284,7 @@ func TestOnlyWhatMattersIsWrittenAgain(t *testing.T) {
 		"epoch":  func(st *wire.Statement) { st.Epoch++ },
 		"hold":   func(st *wire.Statement) { st.Hold = true },
 		"lease":  func(st *wire.Statement) { st.LeaseTimeoutMillis++ },
-		"window": func(st *wire.Statement) { st.Windows = []wire.Window{{Site: "b"}} },
+		"window": func(st *wire.Statement) { st.Windows = []wire.Window{{Site: "a"}} },
 		// I3: with it the key before is not trusted any more, also after a restart.
 		"key": func(st *wire.Statement) { st.Keys = wire.Chain{{Key: []byte("the next key")}} },
 	} {

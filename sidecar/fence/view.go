@@ -123,7 +123,7 @@ func Unkept(s State) (Kept, bool) {
 		return Kept{}, false
 	}
 	k := Kept{Signed: s.signed, Statement: s.word, Verified: s.verified, Heard: s.heard}
-	return k, k.Heard != s.kept.Heard || k.Verified != s.kept.Verified || !sameMeaning(k.Statement, s.kept.Statement)
+	return k, k.Heard != s.kept.Heard || k.Verified != s.kept.Verified || !sameMeaning(s.site.Name, k.Statement, s.kept.Statement)
 }
 
 // Keep is the state after the data volume took k in.
@@ -134,13 +134,16 @@ func Keep(s State, k Kept) State {
 	return s
 }
 
-// sameMeaning is true if two statements differ at most in when the operator gave them, and to which request. Then the second
-// is not written: one comes every few seconds. A statement signed by a later key is written: from then on the earlier key is
-// not trusted any more, also after a restart.
-func sameMeaning(a, b wire.Statement) bool {
+// sameMeaning is true if two statements differ at most in when the operator gave them, to which request, and in the windows of other
+// sites. Then the second is not written: one comes every few seconds, and while a site is cloned each has another deadline for its
+// window. A statement signed by a later key is written: from then on the earlier key is not trusted any more, also after a restart.
+func sameMeaning(site string, a, b wire.Statement) bool {
+	own := func(windows []wire.Window) []wire.Window {
+		return slices.DeleteFunc(slices.Clone(windows), func(w wire.Window) bool { return w.Site != site })
+	}
 	return a.Namespace == b.Namespace && a.Group == b.Group && a.ActiveSite == b.ActiveSite && a.Epoch == b.Epoch &&
 		a.Hold == b.Hold && a.LeaseTimeoutMillis == b.LeaseTimeoutMillis && a.Keys.Equal(b.Keys) &&
-		slices.EqualFunc(a.Windows, b.Windows, func(x, y wire.Window) bool {
+		slices.EqualFunc(own(a.Windows), own(b.Windows), func(x, y wire.Window) bool {
 			return x.Site == y.Site && x.Purpose == y.Purpose && x.Deadline.Equal(y.Deadline)
 		})
 }
