@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"net"
 	"slices"
 	"time"
 
@@ -43,11 +42,7 @@ type place struct {
 // them make room: for another address that has fewer, and for anyone whose token was good a moment ago. So strangers keep no site out,
 // whether they send slowly or have many tokens looked at. end makes the push end.
 func (e *Escrow) enter(remote, token string, end func()) (*place, bool) {
-	host, _, err := net.SplitHostPort(remote)
-	if err != nil {
-		host = remote
-	}
-	p := &place{escrow: e, share: host, token: digestOf(token), end: end, stranger: true}
+	p := &place{escrow: e, share: hostOf(remote), token: digestOf(token), end: end, stranger: true}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if time.Since(e.good[p.token]) < goodFor {
