@@ -29,8 +29,8 @@ const (
 type Cutoff struct {
 	Namespace string `json:"namespace"`
 	Group     string `json:"group"`
-	// Cutoff is when the oldest backup that is kept was begun, Backup is its name, and GTIDExecuted are the transactions that every
-	// backup that is kept holds. What lies wholly before both may go from the archive. Without Cutoff nothing may.
+	// Cutoff is when the oldest backup that is kept was begun, or earlier while one is being made. Backup is its name, and GTIDExecuted are the
+	// transactions that every backup that is kept holds. What lies wholly before both may go from the archive. Without Cutoff nothing may.
 	Cutoff       *time.Time `json:"cutoff,omitempty"`
 	Backup       string     `json:"backup,omitempty"`
 	GTIDExecuted string     `json:"gtidExecuted,omitempty"`

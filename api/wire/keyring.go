@@ -4,6 +4,7 @@ package wire
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 )
 
@@ -18,7 +19,18 @@ const (
 	MaxKeyringBytes = 768 << 10
 	// MaxKeyringVersions bounds how many versions of a site's keyring are in escrow; far above retainVersions, which is 50 at most.
 	MaxKeyringVersions = 100
+	// EscrowTokenBytes is how many random bytes the token of a site has. It is sent as their base64 for URLs, without padding.
+	EscrowTokenBytes = 32
 )
+
+// IsEscrowToken is true for a string that could be a token at all. It compares nothing with a secret, so it may be called first.
+func IsEscrowToken(s string) bool {
+	if len(s) != base64.RawURLEncoding.EncodedLen(EscrowTokenBytes) {
+		return false
+	}
+	_, err := base64.RawURLEncoding.DecodeString(s)
+	return err == nil
+}
 
 // KeyringDigest is how a keyring's content is named everywhere: sha256: and 64 hexadecimal digits.
 func KeyringDigest(content []byte) string {

@@ -229,17 +229,18 @@ func staleToken(t *testing.T, v *vault, e endpoint, token, site string, content 
 func strangers(t *testing.T, v *vault, e endpoint, site string) {
 	ctx := t.Context()
 	body := encode(t, push(t, v, site, []byte(`{"version":"1.0","elements":[]}`)))
+	wrong := strings.Repeat("a", 43) // in the form of a token: another is refused before its body is read
 	got, err := e.post(ctx, "", body)
 	expect(t, v, "no token", got, err, http.StatusUnauthorized, wire.ReasonUnauthorized)
-	got, err = e.post(ctx, strings.Repeat("a", 43), body)
+	got, err = e.post(ctx, wrong, body)
 	expect(t, v, "wrong token", got, err, http.StatusUnauthorized, wire.ReasonUnauthorized)
-	got, err = e.post(ctx, "x", bytes.Repeat([]byte("x"), wire.MaxKeyringBytes+1))
+	got, err = e.post(ctx, wrong, bytes.Repeat([]byte("x"), wire.MaxKeyringBytes+1))
 	expect(t, v, "oversized", got, err, http.StatusRequestEntityTooLarge, "")
-	got, err = e.post(ctx, "x", []byte("{"))
+	got, err = e.post(ctx, wrong, []byte("{"))
 	expect(t, v, "no JSON", got, err, http.StatusBadRequest, "")
-	got, err = e.raw(ctx, "x", len(body), body[:len(body)/2], true)
+	got, err = e.raw(ctx, wrong, len(body), body[:len(body)/2], true)
 	expect(t, v, "truncated", got, err, http.StatusBadRequest, "")
-	got, err = e.raw(ctx, "x", len(body), body[:len(body)/2], false)
+	got, err = e.raw(ctx, wrong, len(body), body[:len(body)/2], false)
 	expect(t, v, "slow", got, err, http.StatusRequestTimeout, wire.ReasonSlow)
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -18,7 +19,13 @@ const (
 	filesMax    = 200000
 	epochsMax   = 20000
 	listReaders = 8
+	// bytesMax is how long all manifests together may be in a program without a limit of its memory.
+	bytesMax = 512 << 20
 )
+
+// bytesMost is how long all manifests together may be in a program with this limit of its memory: a listing takes two to three times as
+// much, and the cache holds most of it. Anyone who can write to the storage can make manifests long, and so can servers with very many UUIDs.
+func bytesMost(limit int64) int64 { return min(bytesMax, limit/2) }
 
 // Archive is the archive of one group.
 type Archive struct {
@@ -26,6 +33,8 @@ type Archive struct {
 	// read caches manifests, which we never write over.
 	mu   sync.Mutex
 	read map[string]known
+	// bytesMost is how long all manifests together may be.
+	bytesMost int64
 	// gone are objects that are known to be missing.
 	gone map[string]bool
 	// proven is the sealed log that was last read to its end instead of a segment.
@@ -43,7 +52,7 @@ func OpenWith(ctx context.Context, c bucket.Config, p bucket.Patience) (*Archive
 	if err != nil {
 		return nil, err
 	}
-	return &Archive{b: b, read: map[string]known{}}, nil
+	return &Archive{b: b, read: map[string]known{}, bytesMost: bytesMost(debug.SetMemoryLimit(-1))}, nil
 }
 
 // Close closes the connection to the storage.

@@ -14,6 +14,7 @@ import (
 type found struct {
 	epochs            []string
 	manifests         []bucket.Item
+	bytes             int64                  // that are read of all of these
 	data              map[string]bucket.Item // by key
 	replaced          Replaced
 	heartbeat, pruned bool
@@ -93,16 +94,29 @@ func (a *Archive) find(ctx context.Context, whole map[string]bool) (found, error
 			f.pruned = true
 		case strings.HasPrefix(i.Key, epochsFolder+"/") && strings.HasSuffix(i.Key, manifestEnd):
 			f.epochs = append(f.epochs, i.Key)
+			f.bytes += min(i.Bytes, ManifestMax)
 		case strings.HasPrefix(i.Key, binlogsFolder+"/"):
 			logs.take(i)
 		}
-		if len(f.manifests) > filesMax || len(f.epochs) > epochsMax {
-			return fmt.Errorf("list %s: there are more files in the archive than can be looked at: keep fewer backups, so that it is pruned", a.Location())
-		}
-		return nil
+		return a.bounded(f)
 	})
+	if err != nil {
+		return f, err
+	}
 	logs.flush()
-	return f, err
+	return f, a.bounded(f)
+}
+
+// bounded refuses what would not fit into memory.
+func (a *Archive) bounded(f found) error {
+	switch {
+	case len(f.manifests) > filesMax || len(f.epochs) > epochsMax:
+		return fmt.Errorf("list %s: there are more files in the archive than can be looked at: keep fewer backups, so that it is pruned", a.Location())
+	case f.bytes > a.bytesMost:
+		return fmt.Errorf("list %s: the manifests in the archive have more than %d bytes together, and there is no memory for more: give this program more memory, "+
+			"and keep fewer backups, so that the archive is pruned", a.Location(), a.bytesMost)
+	}
+	return nil
 }
 
 // sorter takes the objects of logs in the order of their keys, and holds those of one log at a time. What it does not get together counts as needed.
@@ -147,6 +161,7 @@ func (s *sorter) flush() {
 		case replaced: // added with its manifest
 		case p.manifest:
 			s.f.manifests = append(s.f.manifests, p.Item)
+			s.f.bytes += min(p.Bytes, ManifestMax)
 		default:
 			s.f.data[p.Key] = p.Item
 		}

@@ -4,6 +4,7 @@ package archive
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -42,6 +43,43 @@ func TestAnArchiveFromWhichNothingIsDeleted(t *testing.T) {
 	}
 	if len(f.replaced.keys) != 2*replacedMost || len(f.replaced.logs) != logs-1 {
 		t.Errorf("%d keys of %d logs are held", len(f.replaced.keys), len(f.replaced.logs))
+	}
+}
+
+// However long manifests are, those of an archive do not fill the memory: too many bytes of them are refused before any is read. One that is too
+// long is not read to its end.
+func TestManifestsAreBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	a, dir := openFolder(t)
+	twoSegments(t, a, Recipients{})
+	f, err := a.find(t.Context(), nil)
+	if err != nil || f.bytes == 0 {
+		t.Fatalf("%d bytes: %v", f.bytes, err)
+	}
+	a.bytesMost = f.bytes
+	if l := listed(t, a); len(l.Logs) != 2 {
+		t.Errorf("%d logs", len(l.Logs))
+	}
+	a.bytesMost--
+	a.read = map[string]known{}
+	if _, err := a.List(t.Context()); err == nil || len(a.read) != 0 {
+		t.Errorf("%d manifests are held, one byte too many: %v", len(a.read), err)
+	}
+	a.bytesMost = f.bytes + ManifestMax
+	long := filepath.Join(filepath.Dir(dir), binlogsFolder, "0000000001-a-"+serverA, "binlog.000009"+manifestEnd)
+	if err := os.WriteFile(long, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(long, 100*ManifestMax); err != nil {
+		t.Fatal(err)
+	}
+	if l := listed(t, a); len(l.Logs) != 2 || len(l.Unreadable) != 1 {
+		t.Errorf("%d logs, unreadable %v", len(l.Logs), l.Unreadable)
+	}
+	for limit, want := range map[int64]int64{192 << 20: 96 << 20, math.MaxInt64: bytesMax} {
+		if got := bytesMost(limit); got != want {
+			t.Errorf("with %d bytes of memory: %d", limit, got)
+		}
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"gocloud.dev/blob/fileblob"
 )
 
-// Bounds of the small operations: listing, manifests, owners and removals. Transfers are bounded by their caller's context and by
-// ioTimeout for each piece.
+// Bounds of the small operations: listing, manifests, owners and removals. Transfers are bounded by their caller's context, and
+// end if no byte moves for ioTimeout.
 const (
 	callTimeout = 60 * time.Second
 	callTries   = 4

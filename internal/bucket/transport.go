@@ -6,13 +6,15 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"time"
 )
 
-// Bounds of every connection. A transfer may take hours, but each read or write ends within ioTimeout, or the connection is given up.
+// Bounds of every connection. A transfer may take hours, but if no byte moves for ioTimeout, the connection is given up.
 const (
 	dialTimeout = 10 * time.Second
 	ioTimeout   = 60 * time.Second
@@ -65,19 +67,46 @@ func stay(next *http.Request, before []*http.Request) error {
 	return nil
 }
 
-// boundedConn gives every read and write ioTimeout: if a server stops, or the network drops packets, that ends in an error.
-type boundedConn struct{ net.Conn }
+// boundedConn lives as long as bytes move in either direction: the answer to an upload comes only after its last byte, however slow the network
+// is. If nothing moves, because a server stops or the network drops packets, each read and write ends in an error, after twice ioTimeout at
+// the latest.
+type boundedConn struct {
+	net.Conn
+	// moved counts the bytes of both directions, writing the writes under way.
+	moved, writing atomic.Int64
+}
 
+// Read leaves it to a write under way to find out that nothing moves: only that knows how much has left.
 func (c *boundedConn) Read(p []byte) (int, error) {
-	if err := c.SetReadDeadline(time.Now().Add(ioTimeout)); err != nil {
-		return 0, err
+	for {
+		before := c.moved.Load()
+		if err := c.SetReadDeadline(time.Now().Add(ioTimeout)); err != nil {
+			return 0, err
+		}
+		n, err := c.Conn.Read(p)
+		c.moved.Add(int64(n))
+		if n > 0 || !timedOut(err) || c.moved.Load() == before && c.writing.Load() == 0 {
+			return n, err
+		}
 	}
-	return c.Conn.Read(p)
 }
 
+// Write goes on as long as some bytes leave, or some come.
 func (c *boundedConn) Write(p []byte) (int, error) {
-	if err := c.SetWriteDeadline(time.Now().Add(ioTimeout)); err != nil {
-		return 0, err
+	c.writing.Add(1)
+	defer c.writing.Add(-1)
+	for written := 0; ; {
+		before := c.moved.Load()
+		if err := c.SetWriteDeadline(time.Now().Add(ioTimeout)); err != nil {
+			return written, err
+		}
+		n, err := c.Conn.Write(p[written:])
+		written += n
+		c.moved.Add(int64(n))
+		if !timedOut(err) || c.moved.Load() == before {
+			return written, err
+		}
 	}
-	return c.Conn.Write(p)
 }
+
+func timedOut(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

@@ -92,8 +92,7 @@ func TestWaitForTheDonorIsTold(t *testing.T) {
 	if n := said.Count(v1alpha1.ReasonSiteCloneWaits); n != 1 {
 		t.Errorf("%d events", n)
 	}
-	c.Work.Begin(scope.SiteKey{Group: scopetest.Key, Site: "b"}, func() {})
-	c.Work.Finish(scope.SiteKey{Group: scopetest.Key, Site: "b"}, o)
+	c.Work.Begin(scope.SiteKey{Group: scopetest.Key, Site: "b"}, func() {}).Finish(o)
 	if why := c.lastFailure(s, "b"); !strings.Contains(why, "not encrypted yet") {
 		t.Errorf("the group waits for %q", why)
 	}

@@ -175,8 +175,7 @@ func TestOtherCopyI14(t *testing.T) {
 	} {
 		p := newProvisioner(&scope.Base{}, Options{Work: work.New()})
 		if tt.busy {
-			p.work.Begin(scope.SiteKey{Group: scopetest.Key, Site: "c"}, func() {})
-			p.work.Hold(scope.SiteKey{Group: scopetest.Key, Site: "c"})
+			p.work.Begin(scope.SiteKey{Group: scopetest.Key, Site: "c"}, func() {}).Hold()
 		}
 		group := scopetest.Group()
 		for _, site := range []string{"a", "b", "c"} {

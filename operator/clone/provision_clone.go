@@ -48,7 +48,7 @@ func (p *provisioner) clone(ctx context.Context, t task, s sight) work.Outcome {
 	if err != nil {
 		return work.Outcome{Verdict: work.VerdictWait, Message: err.Error(), Failed: true}
 	}
-	p.work.Hold(t.key)
+	t.job.Hold()
 	p.recorder.Emit(t.group, s.pod, eventSiteCloning, "Site %s began to clone from %s: %s", t.key.Site, s.source, s.message)
 	log.FromContext(ctx).Info("cloning site", "namespace", t.group.Namespace, "group", t.group.Name, "site", t.key.Site,
 		"source", s.source, "reason", s.message)
@@ -57,9 +57,9 @@ func (p *provisioner) clone(ctx context.Context, t task, s sight) work.Outcome {
 
 // resume waits for a clone that this job did not begin, for example one from before a restart of the operator.
 func (p *provisioner) resume(ctx context.Context, t task, s sight) work.Outcome {
-	p.work.Hold(t.key)
+	t.job.Hold()
 	if !s.site.SuperReadOnly {
-		p.work.Window(t.key, true)
+		t.job.Window(true)
 	}
 	donor := donorWatch{source: p.siteOf(ctx, t, s)}
 	return p.settle(ctx, t, s, p.watch(ctx, t, s, watching{donor: donor}))
@@ -103,8 +103,8 @@ func (p *provisioner) settle(ctx context.Context, t task, s sight, err error) wo
 func (p *provisioner) perform(ctx context.Context, t task, s sight, donor mysql.Donor) error {
 	inWindow := s.verdict == work.VerdictReclone
 	if inWindow {
-		p.work.Window(t.key, true)
-		defer p.work.Window(t.key, false)
+		t.job.Window(true)
+		defer t.job.Window(false)
 		spec := t.group.Spec
 		// The sidecar fences a window that it does not know of.
 		if err := work.Pause(ctx, spec.Failover.PollInterval.Duration+spec.Sidecar.PeerCheckInterval.Duration+work.WindowMargin); err != nil {
@@ -201,7 +201,7 @@ func (p *provisioner) watch(ctx context.Context, t task, s sight, w watching) er
 		}
 		if over {
 			// From here on the server restarts, fenced.
-			p.work.Window(t.key, false)
+			t.job.Window(false)
 			statement = nil
 		}
 		st, last, err := p.ask(ctx, t)
@@ -253,7 +253,7 @@ func waitFor(ctx context.Context, statement <-chan error) (over bool, err error)
 // tell puts into status how far the clone is, if that is news.
 func (p *provisioner) tell(t task, speed *pace, last mysql.CloneStatus) {
 	now := time.Now()
-	if p.work.Advance(t.key, speed.progress(last, now), now) {
+	if t.job.Advance(speed.progress(last, now), now) {
 		p.news(t.key.Group)
 	}
 }

@@ -51,6 +51,8 @@ type task struct {
 	key   scope.SiteKey
 	// order says whether the site's data may be replaced although it is whole, or thrown away.
 	order order
+	// job is this task's own in the register.
+	job *work.Job
 }
 
 func newProvisioner(base *scope.Base, o Options) *provisioner {
@@ -63,10 +65,14 @@ func newProvisioner(base *scope.Base, o Options) *provisioner {
 // begin starts the job on a site unless one runs. An order is durable before a job begins under it.
 func (p *provisioner) begin(group *v1alpha1.MysqlFailoverGroup, site string, o order) {
 	t := task{group: group.DeepCopy(), key: scope.SiteKey{Group: scope.KeyOf(group), Site: site}, order: o}
-	p.runner.Begin(func(cancel context.CancelFunc) bool { return p.work.Begin(t.key, cancel) }, func(ctx context.Context) {
+	admit := func(cancel context.CancelFunc) bool {
+		t.job = p.work.Begin(t.key, cancel)
+		return t.job != nil
+	}
+	p.runner.Begin(admit, func(ctx context.Context) {
 		o := p.run(ctx, t)
 		o.Order = t.order.value
-		p.work.Finish(t.key, o)
+		t.job.Finish(o)
 		p.done(t.key.Group)
 	})
 }

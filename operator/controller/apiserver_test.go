@@ -265,8 +265,7 @@ func (c *cluster) sharesStatus() {
 	c.monitor("a", 1)
 	c.facts.Open("a")
 	c.settle("a", "b")
-	c.r.Work.Begin(scope.SiteKey{Group: scopetest.Key, Site: "b"}, func() {})
-	c.r.Work.Finish(scope.SiteKey{Group: scopetest.Key, Site: "b"}, work.Outcome{Verdict: work.VerdictAdopt, Message: "adopted"})
+	c.r.Work.Begin(scope.SiteKey{Group: scopetest.Key, Site: "b"}, func() {}).Finish(work.Outcome{Verdict: work.VerdictAdopt, Message: "adopted"})
 	c.r.Wake(scopetest.Key)
 	c.eventually("marks", func() bool {
 		s := c.group().Status

@@ -21,21 +21,21 @@ func TestProgressInStatus(t *testing.T) {
 	w.reconcile()
 	key := scope.SiteKey{Group: scopetest.Key, Site: "b"}
 	w.ordered("b", "b")
-	w.r.Work.Begin(key, func() {})
-	w.r.Work.Hold(key)
+	job := w.r.Work.Begin(key, func() {})
+	job.Hold()
 	eta := int64(120)
-	w.r.Work.Advance(key, v1alpha1.CloneProgress{Source: "a", Stage: "FILE COPY", Percent: 40, ETASeconds: &eta}, time.Now())
+	job.Advance(v1alpha1.CloneProgress{Source: "a", Stage: "FILE COPY", Percent: 40, ETASeconds: &eta}, time.Now())
 	w.reconcile()
 	clone := w.site("b").Clone
 	if clone == nil || clone.Percent != 40 || clone.Stage != "FILE COPY" || *clone.ETASeconds != 120 || clone.Order != "b" || clone.StartedAt == nil {
 		t.Fatalf("status %+v", clone)
 	}
 	writes := w.writes
-	w.r.Work.Advance(key, v1alpha1.CloneProgress{Source: "a", Stage: "FILE COPY", Percent: 45}, time.Now())
+	job.Advance(v1alpha1.CloneProgress{Source: "a", Stage: "FILE COPY", Percent: 45}, time.Now())
 	if w.reconcile(); w.writes != writes {
 		t.Errorf("%d writes within the pause", w.writes-writes)
 	}
-	w.r.Work.Finish(key, work.Outcome{Verdict: work.VerdictAdopt, Message: "cloned", Cloned: true, Order: "b"})
+	job.Finish(work.Outcome{Verdict: work.VerdictAdopt, Message: "cloned", Cloned: true, Order: "b"})
 	w.reconcile()
 	if w.site("b").Clone != nil || !w.provisioned("b") || w.busy("b") {
 		t.Errorf("after it: %+v", w.site("b"))

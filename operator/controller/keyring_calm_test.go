@@ -73,8 +73,7 @@ func TestI14PodOfARotationOutlivesAPendingUpdate(t *testing.T) {
 			}
 			w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
 			// It may begin and end between two looks.
-			w.r.Work.BeginRotation(scope.SiteKey{Group: scopetest.Key, Site: "c"}, func() {})
-			w.r.Work.FinishRotation(scope.SiteKey{Group: scopetest.Key, Site: "c"}, ended)
+			w.r.Work.BeginRotation(scope.SiteKey{Group: scopetest.Key, Site: "c"}, func() {}).Finish(ended)
 			for range 3 {
 				w.reconcile()
 				w.later(10 * time.Second)

@@ -45,8 +45,7 @@ func (w *world) turn(site, keyring string, version int64) {
 	w.boot("one", site)
 	w.reconcile()
 	key := scope.SiteKey{Group: scopetest.Key, Site: site}
-	w.r.Work.BeginRotation(key, func() {})
-	w.r.Work.FinishRotation(key, nil)
+	w.r.Work.BeginRotation(key, func() {}).Finish(nil)
 	w.live(site, func(k *wire.KeyringReport) { k.Digest = wire.KeyringDigest([]byte(keyring)) })
 	w.reconcile()
 	w.push(site, version, keyring)

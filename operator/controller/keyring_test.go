@@ -125,11 +125,11 @@ func TestRotationOrders(t *testing.T) {
 		t.Fatalf("stage %q: %s", st.Stage, st.Message)
 	}
 	// What the job does.
-	w.r.Work.BeginRotation(scope.SiteKey{Group: scopetest.Key, Site: "c"}, func() {})
+	turn := w.r.Work.BeginRotation(scope.SiteKey{Group: scopetest.Key, Site: "c"}, func() {})
 	if purpose, busy := w.r.Work.Busy(scopetest.Key.Namespace, scopetest.Key.Name, "c"); !busy || purpose != work.PurposeRotation {
 		t.Error("nobody is told that the keys of c are being rotated")
 	}
-	w.r.Work.FinishRotation(scope.SiteKey{Group: scopetest.Key, Site: "c"}, nil)
+	turn.Finish(nil)
 	w.live("c", func(k *wire.KeyringReport) { k.Digest = wire.KeyringDigest([]byte("two")) })
 	w.reconcile()
 	if st := w.keyring("c"); !st.Rotated {

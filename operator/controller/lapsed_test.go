@@ -18,7 +18,7 @@ func TestAnOrderIsWithdrawnWithItsAnnotation(t *testing.T) {
 	key := scope.SiteKey{Group: scopetest.Key, Site: "b"}
 	cancelled := 0
 	w.r.Work.Forget(scopetest.Key)
-	w.r.Work.Begin(key, func() { cancelled++ })
+	job := w.r.Work.Begin(key, func() { cancelled++ })
 	is := func(want bool) {
 		t.Helper()
 		w.reconcile()
@@ -36,7 +36,7 @@ func TestAnOrderIsWithdrawnWithItsAnnotation(t *testing.T) {
 	if w.provisioned("b") || w.site("b").Clone == nil {
 		t.Error("it was dropped without a look at the site")
 	}
-	w.r.Work.Hold(key)
+	job.Hold()
 	w.mayClone() // another operator, which remembers nothing
 	if is(true); cancelled != 1 {
 		t.Error("a job that holds its site was ended")

@@ -28,9 +28,9 @@ func (w *world) provisioned(site string) bool {
 // ended enters a job that has ended.
 func (w *world) ended(site string, o work.Outcome) {
 	key := scope.SiteKey{Group: scopetest.Key, Site: site}
-	w.r.Work.Begin(key, func() {})
-	w.r.Work.Hold(key)
-	w.r.Work.Finish(key, o)
+	job := w.r.Work.Begin(key, func() {})
+	job.Hold()
+	job.Finish(o)
 }
 
 func (w *world) busy(site string) bool {
@@ -139,7 +139,7 @@ func TestRefusalStands(t *testing.T) {
 		for i := range 4 {
 			if i == 2 {
 				time.Sleep(time.Minute)
-				if !w.r.Work.Begin(scope.SiteKey{Group: scopetest.Key, Site: "b"}, func() {}) {
+				if w.r.Work.Begin(scope.SiteKey{Group: scopetest.Key, Site: "b"}, func() {}) == nil {
 					t.Fatal("the next look did not begin")
 				}
 			}

@@ -120,8 +120,7 @@ func TestTheRoleIsNotAskedToMove(t *testing.T) {
 			w.facts.Set("b", f)
 		}, metav1.ConditionFalse, v1alpha1.ReasonNoCandidate},
 		"the candidate is cloned": {func(w *world) {
-			w.r.Work.Begin(scope.SiteKey{Group: scopetest.Key, Site: "b"}, func() {})
-			w.r.Work.Hold(scope.SiteKey{Group: scopetest.Key, Site: "b"})
+			w.r.Work.Begin(scope.SiteKey{Group: scopetest.Key, Site: "b"}, func() {}).Hold()
 		}, metav1.ConditionTrue, v1alpha1.ReasonWaitingForSite},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -36,15 +36,21 @@ type rotator struct {
 type rotationTask struct {
 	group *v1alpha1.MysqlFailoverGroup
 	key   scope.SiteKey
+	// turn is this task's own in the register.
+	turn *work.Turn
 }
 
 // begin starts the rotation on a site unless one runs. By then status says durably that it may have begun.
 func (p rotator) begin(group *v1alpha1.MysqlFailoverGroup, site string) {
 	t := rotationTask{group: group.DeepCopy(), key: scope.SiteKey{Group: scope.KeyOf(group), Site: site}}
-	p.runner.Begin(func(cancel context.CancelFunc) bool { return p.work.BeginRotation(t.key, cancel) }, func(ctx context.Context) {
+	admit := func(cancel context.CancelFunc) bool {
+		t.turn = p.work.BeginRotation(t.key, cancel)
+		return t.turn != nil
+	}
+	p.runner.Begin(admit, func(ctx context.Context) {
 		err := p.rotate(ctx, t)
 		p.tellRotation(ctx, t, err)
-		p.work.FinishRotation(t.key, err)
+		t.turn.Finish(err)
 		p.done(t.key.Group)
 	})
 }
@@ -68,7 +74,7 @@ func (p rotator) rotate(ctx context.Context, t rotationTask) error {
 	if err != nil {
 		return err
 	}
-	p.work.OpenRotation(t.key, before.PodUID)
+	t.turn.Open(before.PodUID)
 	spec := t.group.Spec
 	// The sidecar fences a window that it does not know of.
 	if err := work.Pause(ctx, spec.Failover.PollInterval.Duration+spec.Sidecar.PeerCheckInterval.Duration+work.WindowMargin); err != nil {
@@ -91,7 +97,7 @@ func (p rotator) rotate(ctx context.Context, t rotationTask) error {
 	if err := keys.BeginWindow(ctx); err != nil {
 		return err
 	}
-	if p.work.HalfRotated(t.key) {
+	if t.turn.HalfDone() {
 		err = keys.RotateBinaryLogKey(ctx)
 	} else {
 		err = keys.RotateMasterKeys(ctx)

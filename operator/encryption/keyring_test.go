@@ -361,8 +361,7 @@ func TestARotationIsKnownUntilStatusTellsOfIt(t *testing.T) {
 		"nothing is left": {v1alpha1.SiteKeyringStatus{Phase: v1alpha1.KeyringSealed}, false},
 	} {
 		sh := newShell(t, scopetest.Group(scopetest.Running, scopetest.WithEncryption))
-		sh.Work.BeginRotation(site("c"), func() {})
-		sh.Work.FinishRotation(site("c"), nil)
+		sh.Work.BeginRotation(site("c"), func() {}).Finish(nil)
 		sh.wishKeyrings(sh.look(t), keyring.Decision{Sites: []keyring.Next{{Name: "c", Status: tt.status}}})
 		if got := sh.Work.Rotation(site("c"), "").Done; got != tt.known {
 			t.Errorf("%s: known %t", name, got)

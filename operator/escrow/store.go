@@ -64,7 +64,7 @@ func New(o Options) *Store {
 // version that it has.
 func (s *Store) Put(ctx context.Context, push wire.KeyringEscrow, token string) (wire.KeyringEscrowed, error) {
 	// First of all: all answers below are only for a client that holds the token.
-	if err := s.authenticate(ctx, push, token); err != nil {
+	if err := s.Authenticate(ctx, push, token); err != nil {
 		return wire.KeyringEscrowed{}, err
 	}
 	if err := checkContent(push); err != nil {

@@ -74,7 +74,7 @@ func TestPutRefuses(t *testing.T) {
 	}{
 		"WrongToken":     {reason: "a stranger", token: other, want: wire.ErrUnauthorized},
 		"EmptyToken":     {reason: "no token", token: " ", want: wire.ErrUnauthorized},
-		"ShortToken":     {reason: "part of the token", token: other[:tokenLength-1], want: wire.ErrUnauthorized},
+		"ShortToken":     {reason: "part of the token", token: other[:len(other)-1], want: wire.ErrUnauthorized},
 		"TokenOfAnother": {reason: "madrid has a token of its own", push: with(func(p *wire.KeyringEscrow) { p.Site = "madrid" }), want: wire.ErrUnauthorized},
 		"StaleToken": {reason: "renewed at every unseal", before: func(w *world) {
 			if err := w.store.RenewToken(w.t.Context(), w.group, "paris", 2); err != nil {

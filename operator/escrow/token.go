@@ -21,11 +21,6 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// tokenBytes is how many random bytes a token has, tokenLength how long it is as text.
-const tokenBytes = 32
-
-var tokenLength = base64.RawURLEncoding.EncodedLen(tokenBytes)
-
 // Bounds of names, as in Kubernetes.
 const (
 	maxNamespace = 63
@@ -37,25 +32,16 @@ var ErrForeignSecret = errors.New("the secret belongs to something else")
 
 // NewToken makes a bearer token. crypto/rand ends the program rather than return less randomness.
 func NewToken() string {
-	raw := make([]byte, tokenBytes)
+	raw := make([]byte, wire.EscrowTokenBytes)
 	_, _ = rand.Read(raw)
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// Shaped is true for a string that could be a token at all. It compares nothing with a secret, so it may be called first.
-func Shaped(token string) bool {
-	if len(token) != tokenLength {
-		return false
-	}
-	_, err := base64.RawURLEncoding.DecodeString(token)
-	return err == nil
-}
-
-// authenticate compares the token with that of the site. Whatever is wrong, the answer is the same and takes the same
+// Authenticate compares the token with that of the site. Whatever is wrong, the answer is the same and takes the same
 // call: a stranger does not learn which groups and sites exist. It caches nothing: a token is refused from the moment
 // when it is replaced or removed.
-func (s *Store) authenticate(ctx context.Context, push wire.KeyringEscrow, token string) error {
-	if !plausible(push) || !Shaped(token) {
+func (s *Store) Authenticate(ctx context.Context, push wire.KeyringEscrow, token string) error {
+	if !plausible(push) || !wire.IsEscrowToken(token) {
 		return wire.ErrUnauthorized
 	}
 	secret := &corev1.Secret{}
@@ -67,7 +53,7 @@ func (s *Store) authenticate(ctx context.Context, push wire.KeyringEscrow, token
 	}
 	want := secret.Data[v1alpha1.KeyringTokenKey]
 	// Two groups can have the same name for this Secret: group a with site b-c, and group a-b with site c.
-	usable := err == nil && Shaped(string(want)) && belongs(secret, push.Group, push.Site)
+	usable := err == nil && wire.IsEscrowToken(string(want)) && belongs(secret, push.Group, push.Site)
 	given, expected := sha256.Sum256([]byte(token)), sha256.Sum256(want)
 	if subtle.ConstantTimeCompare(given[:], expected[:]) != 1 || !usable {
 		return wire.ErrUnauthorized
@@ -121,7 +107,7 @@ func (s *Store) RenewToken(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 	}
 	// A group that was made again has another UID, and its rounds start again.
 	owner := metav1.GetControllerOfNoCopy(old)
-	if owner != nil && owner.UID == group.UID && Shaped(string(old.Data[v1alpha1.KeyringTokenKey])) &&
+	if owner != nil && owner.UID == group.UID && wire.IsEscrowToken(string(old.Data[v1alpha1.KeyringTokenKey])) &&
 		old.Annotations[v1alpha1.AnnotationKeyringRound] == secret.Annotations[v1alpha1.AnnotationKeyringRound] {
 		return nil
 	}

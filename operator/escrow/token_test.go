@@ -64,7 +64,7 @@ func TestTokens(t *testing.T) {
 	seen := map[string]bool{}
 	for range 100 {
 		token := NewToken()
-		if seen[token] || !Shaped(token) {
+		if seen[token] || !wire.IsEscrowToken(token) {
 			t.Fatalf("token of %d bytes, twice %v", len(token), seen[token])
 		}
 		seen[token] = true
@@ -126,7 +126,7 @@ func TestTokensBelongToARound(t *testing.T) {
 	if err := w.client.Update(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.store.RenewToken(t.Context(), again, "paris", 2); err != nil || !Shaped(w.token("paris")) {
+	if err := w.store.RenewToken(t.Context(), again, "paris", 2); err != nil || !wire.IsEscrowToken(w.token("paris")) {
 		t.Errorf("a token that was broken is kept: %v", err)
 	}
 }

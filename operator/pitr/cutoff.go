@@ -20,7 +20,11 @@ func CutoffOf(group *v1alpha1.MysqlFailoverGroup, backups []v1alpha1.MysqlBackup
 	st := &group.Status
 	out := wire.Cutoff{Namespace: group.Namespace, Group: group.Name, Epoch: st.Epoch, Site: st.ActiveSite, Epochs: epochs(st)}
 	if oldest, ok := Retained(backups, place); ok {
-		out.Cutoff, out.Backup, out.GTIDExecuted = &oldest.At, oldest.Name, oldest.Executed.String()
+		at := oldest.At
+		if needed, is := neededFrom(backups, place); is && needed.Before(at) {
+			at = needed
+		}
+		out.Cutoff, out.Backup, out.GTIDExecuted = &at, oldest.Name, oldest.Executed.String()
 		out.Backups = oldest.Unread
 	}
 	return out
@@ -73,6 +77,28 @@ func Retained(backups []v1alpha1.MysqlBackup, place v1alpha1.StoragePlace) (Olde
 		out.Executed, out.Unread = gtid.Set{}, names
 	}
 	return out, true
+}
+
+// madeBack is how long before its beginning everything was committed that a backup lacks: its site lags a day at most (source.maxLag). The rest is
+// for clocks, and for lag that was measured a moment before.
+const madeBack = 25 * time.Hour
+
+// neededFrom returns since when the archive is needed by a backup that is being made there; false if none is. What that one will hold is not
+// known, and can be less than all kept ones hold if its site lags: what it lacks must still be there when it is completed (I27).
+func neededFrom(backups []v1alpha1.MysqlBackup, place v1alpha1.StoragePlace) (from time.Time, is bool) {
+	place.Digest = ""
+	for i := range backups {
+		st := &backups[i].Status
+		// One that waits for its next try may have a manifest that was not found yet.
+		open := st.Phase == v1alpha1.BackupRunning || st.Phase == v1alpha1.BackupPending
+		if !open || st.StartedAt == nil || !st.LiesIn(place) {
+			continue
+		}
+		if began := st.StartedAt.Add(-madeBack).UTC(); !is || began.Before(from) {
+			from, is = began, true
+		}
+	}
+	return from, is
 }
 
 // heldBy returns what a backup holds. That is unknown if its set was too long to report: then status says nothing, as for an empty set.

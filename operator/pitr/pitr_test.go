@@ -82,6 +82,43 @@ func TestWhatMayGoFromTheArchiveI27(t *testing.T) {
 	}
 }
 
+// I27: a backup that is being made of a site that lags may lack what all kept backups hold. The archive keeps that until it is completed.
+func TestABackupThatIsBeingMadeHoldsTheArchiveI27(t *testing.T) {
+	kept := copied("kept", 10*time.Minute, a+":1-30")
+	made := func(change func(*v1alpha1.MysqlBackupStatus)) v1alpha1.MysqlBackup {
+		return changed(copied("made", 5*time.Minute, ""), func(s *v1alpha1.MysqlBackupStatus) {
+			s.Phase, s.FinishedAt = v1alpha1.BackupRunning, nil
+			change(s)
+		})
+	}
+	held, free := now.Add(-5*time.Minute-25*time.Hour), now.Add(-10*time.Minute)
+	for name, tc := range map[string]struct {
+		others []v1alpha1.MysqlBackup
+		want   time.Time
+	}{
+		"none is made":        {nil, free},
+		"one is made":         {[]v1alpha1.MysqlBackup{made(func(*v1alpha1.MysqlBackupStatus) {})}, held},
+		"under another name":  {[]v1alpha1.MysqlBackup{made(func(s *v1alpha1.MysqlBackupStatus) { s.StorageDigest = "sha256:there" })}, held},
+		"it is tried again":   {[]v1alpha1.MysqlBackup{made(func(s *v1alpha1.MysqlBackupStatus) { s.Phase = v1alpha1.BackupPending })}, held},
+		"the earliest counts": {[]v1alpha1.MysqlBackup{made(func(s *v1alpha1.MysqlBackupStatus) { s.StartedAt = at(time.Minute) }), made(func(*v1alpha1.MysqlBackupStatus) {})}, held},
+		"it waits":            {[]v1alpha1.MysqlBackup{made(func(s *v1alpha1.MysqlBackupStatus) { s.Phase, s.StartedAt = v1alpha1.BackupPending, nil })}, free},
+		"it failed":           {[]v1alpha1.MysqlBackup{made(func(s *v1alpha1.MysqlBackupStatus) { s.Phase = v1alpha1.BackupFailed })}, free},
+		"in another storage":  {[]v1alpha1.MysqlBackup{made(func(s *v1alpha1.MysqlBackupStatus) { s.Location = "s3://other/shop/orders" })}, free},
+	} {
+		c := CutoffOf(&v1alpha1.MysqlFailoverGroup{}, append(tc.others, kept), place)
+		if c.Cutoff == nil || !c.Cutoff.Equal(tc.want) || c.Backup != "kept" || c.GTIDExecuted != kept.Status.GTIDExecuted {
+			t.Errorf("I27: %s: cut off at %v and not %s, by %q with %s", name, c.Cutoff, tc.want, c.Backup, c.GTIDExecuted)
+		}
+	}
+	old := copied("old", 48*time.Hour, a+":1-10")
+	if c := CutoffOf(&v1alpha1.MysqlFailoverGroup{}, []v1alpha1.MysqlBackup{old, made(func(*v1alpha1.MysqlBackupStatus) {})}, place); !c.Cutoff.Equal(now.Add(-48 * time.Hour)) {
+		t.Errorf("I27: cut off at %s, and the oldest backup was begun before", c.Cutoff)
+	}
+	if c := CutoffOf(&v1alpha1.MysqlFailoverGroup{}, []v1alpha1.MysqlBackup{made(func(*v1alpha1.MysqlBackupStatus) {})}, place); c.Cutoff != nil {
+		t.Errorf("I27: something may go, and no backup is kept: %s", c.Cutoff)
+	}
+}
+
 // I28: what an epoch began with is told if it is known, and no other epoch.
 func TestTheEpochsThatAreToldI28(t *testing.T) {
 	when := metav1.NewMicroTime(now)

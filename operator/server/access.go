@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/netip"
 	"time"
@@ -50,6 +51,15 @@ func (s *Server) mayRead(w http.ResponseWriter, r *http.Request, f filter) bool 
 	Refused.WithLabelValues(ListenerAuxiliary, reason).Inc()
 	refuse(w, code, reason, message)
 	return false
+}
+
+// hostOf is the address of a client without its port.
+func hostOf(remote string) string {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		return remote
+	}
+	return host
 }
 
 // fromItself is true for a connection from the same pod, such as that of a port-forward.

@@ -21,6 +21,9 @@ import (
 // Keeper takes keyrings into escrow. It alone knows tokens; its refusals are errors of api/wire, and their texts go to
 // the client. *escrow.Store implements it.
 type Keeper interface {
+	// Authenticate says whether the token is that of the site: wire.ErrUnauthorized, or why that is unknown.
+	Authenticate(ctx context.Context, push wire.KeyringEscrow, token string) error
+	// Put looks at the token too.
 	Put(ctx context.Context, push wire.KeyringEscrow, token string) (wire.KeyringEscrowed, error)
 }
 
@@ -29,9 +32,10 @@ type escrowLimits struct {
 	readHeader, read, write, shutdown time.Duration
 	// put is how long storing may take.
 	put time.Duration
-	// connections, requests and perAddress are how many there may be at a time; perAddress counts for one client address,
-	// so that a single one cannot keep the sites out.
-	connections, requests, perAddress int
+	// connections and requests are how many there may be at a time. strangers of the requests are at most those whose token was not found good
+	// yet, nor a moment ago; turns is how many of these have their token looked at. perAddress counts for one address of strangers, and for
+	// one token that was good a moment ago.
+	connections, requests, strangers, turns, perAddress int
 	// held is how many connections one address may hold.
 	held int
 	// recheck is how often the listener checks the certificate besides file events, retry how soon after a failure.
@@ -41,7 +45,7 @@ type escrowLimits struct {
 func defaultEscrowLimits() escrowLimits {
 	return escrowLimits{
 		readHeader: 5 * time.Second, read: 10 * time.Second, write: 30 * time.Second, shutdown: 5 * time.Second,
-		put: 10 * time.Second, connections: 256, held: 16, requests: 32, perAddress: 4,
+		put: 10 * time.Second, connections: 256, held: 16, requests: 32, strangers: 24, turns: 4, perAddress: 4,
 		recheck: 10 * time.Second, retry: 5 * time.Second,
 	}
 }
@@ -57,9 +61,13 @@ type Escrow struct {
 	said quiet
 
 	mu sync.Mutex
-	// places are the pushes under way, oldest first, and from counts them by address.
+	// places are the pushes under way, oldest first, and from counts them by share.
 	places []*place
 	from   map[string]int
+	// good is when tokens were last found good.
+	good map[digest]time.Time
+	// turns holds one element for each stranger whose token is being looked at.
+	turns chan struct{}
 }
 
 // NewEscrow makes the listener's handler. A nil log drops its lines.
@@ -74,7 +82,7 @@ func newEscrow(keeper Keeper, log *slog.Logger, l escrowLimits) *Escrow {
 	startEscrow()
 	shares := door.Limits{Connections: l.connections, PerAddress: l.held}
 	return &Escrow{
-		keeper: keeper, log: log, limits: l, from: map[string]int{},
+		keeper: keeper, log: log, limits: l, from: map[string]int{}, good: map[digest]time.Time{}, turns: make(chan struct{}, l.turns),
 		door: door.New(shares, func(reason string) { Refused.WithLabelValues(ListenerEscrow, reason).Inc() }),
 	}
 }
@@ -96,27 +104,40 @@ func (e *Escrow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // sites.
 func (e *Escrow) push(w http.ResponseWriter, r *http.Request) {
 	token, ok := bearer(r.Header)
-	if !ok {
+	if !ok || !wire.IsEscrowToken(token) {
 		e.refuse(w, wire.ErrUnauthorized)
 		return
 	}
-	here, ok := e.enter(r.RemoteAddr, func() { _ = http.NewResponseController(w).SetReadDeadline(time.Now()) })
+	if r.ContentLength > wire.MaxKeyringBytes {
+		// Read some of it and throw it away: a client that is still sending when the connection closes never sees the answer.
+		_, _ = io.CopyN(io.Discard, r.Body, wire.MaxKeyringBytes+1)
+		e.refuse(w, errTooLarge)
+		return
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	here, ok := e.enter(r.RemoteAddr, token, func() {
+		cancel()
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
+	})
 	if !ok {
 		e.refuse(w, errTooMany)
 		return
 	}
 	defer here.leave()
 	push, err := readPush(w, r)
-	if !here.read() {
-		err = errTooMany
-	}
 	if err != nil {
+		if !here.stays() {
+			err = errTooMany
+		}
 		e.refuse(w, err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), e.limits.put)
-	defer cancel()
-	stored, err := e.keeper.Put(ctx, push, token)
+	stored, err := e.take(ctx, here, push, token)
+	if errors.Is(err, errTooMany) {
+		e.refuse(w, err)
+		return
+	}
 	if err == nil {
 		e.log.Info("took keyring into escrow", "namespace", push.Namespace, "group", push.Group, "site", push.Site,
 			"version", stored.Version, "digest", stored.Digest)
@@ -125,6 +146,16 @@ func (e *Escrow) push(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e.tell(e.refuse(w, err), push, r.RemoteAddr)
+}
+
+// take stores a keyring whose token is good.
+func (e *Escrow) take(ctx context.Context, here *place, push wire.KeyringEscrow, token string) (wire.KeyringEscrowed, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.limits.put)
+	defer cancel()
+	if err := here.prove(ctx, push, token); err != nil {
+		return wire.KeyringEscrowed{}, err
+	}
+	return e.keeper.Put(ctx, push, token)
 }
 
 // tell logs why a push was refused. Anyone who reaches the port can push, so lines of the same kind come once in a while, and
@@ -174,11 +205,6 @@ var (
 // readPush reads the body, which is bounded in size and time. Errors of the decoder are not passed on: they repeat parts
 // of what they could not read (I11).
 func readPush(w http.ResponseWriter, r *http.Request) (wire.KeyringEscrow, error) {
-	if r.ContentLength > wire.MaxKeyringBytes {
-		// Read some of it and throw it away: a client that is still sending when the connection closes never sees the answer.
-		_, _ = io.CopyN(io.Discard, r.Body, wire.MaxKeyringBytes+1)
-		return wire.KeyringEscrow{}, errTooLarge
-	}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, wire.MaxKeyringBytes))
 	var large *http.MaxBytesError
 	var network net.Error

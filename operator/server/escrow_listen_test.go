@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher/metrics"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/escrow"
 )
 
 func TestEscrowSpeaksTLSOnly(t *testing.T) {
@@ -114,16 +115,16 @@ func TestEscrowWaitsForItsCertificate(t *testing.T) {
 
 // One address cannot take every place, and all together cannot take more than there are.
 func TestEscrowIsBounded(t *testing.T) {
-	e := newEscrow(nil, nil, escrowLimits{requests: 3, perAddress: 2})
+	e := newEscrow(nil, nil, escrowLimits{requests: 3, strangers: 3, perAddress: 2})
 	var places []*place
 	for _, step := range []struct {
 		from string
 		want bool
 	}{{"10.0.0.1:1", true}, {"10.0.0.1:2", true}, {"10.0.0.1:3", false}, {"[fd00::1]:1", true}, {"10.0.0.2:1", false}} {
 		for _, in := range places {
-			in.read() // whose body is there stays
+			in.stranger, in.proven = false, true // whose token is good stays
 		}
-		in, ok := e.enter(step.from, func() { t.Error("somebody had to make room") })
+		in, ok := e.enter(step.from, escrow.NewToken(), func() { t.Error("somebody had to make room") })
 		if ok != step.want {
 			t.Errorf("%s: %v", step.from, ok)
 		}
@@ -141,27 +142,27 @@ func TestEscrowIsBounded(t *testing.T) {
 
 // A few strangers who send slowly, without any token that is good, keep no site out.
 func TestSlowStrangersMakeRoom(t *testing.T) {
-	e := newEscrow(failing{nil}, nil, escrowLimits{requests: 4, perAddress: 2, put: time.Second})
+	e := newEscrow(failing{nil}, nil, escrowLimits{requests: 4, strangers: 4, turns: 1, perAddress: 2, put: time.Second})
 	var ended []int
 	var places []*place
 	for i, from := range []string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.2:1", "10.0.0.2:2"} {
-		p, ok := e.enter(from, func() { ended = append(ended, i) })
+		p, ok := e.enter(from, escrow.NewToken(), func() { ended = append(ended, i) })
 		if places = append(places, p); !ok {
 			t.Fatal(from, "is refused")
 		}
 	}
-	places[0].read()
+	places[0].stranger, places[0].proven = false, true
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, wire.PathKeyringEscrow, bytes.NewReader(bodyOf(t, keyring, nil)))
-	r.Header.Set("Authorization", "Bearer x")
+	r.Header.Set("Authorization", "Bearer "+escrow.NewToken())
 	r.RemoteAddr = "10.0.0.3:1"
 	w := httptest.NewRecorder()
 	if e.ServeHTTP(w, r); w.Code != http.StatusOK {
 		t.Errorf("the site is refused: %d %s", w.Code, w.Body)
 	}
 	if !slices.Equal(ended, []int{1}) {
-		t.Errorf("%v had to make room, and not the oldest that is still read", ended)
+		t.Errorf("%v had to make room, and not the oldest whose token is not known to be good", ended)
 	}
-	if places[1].read() || !places[2].read() {
+	if places[1].stays() || !places[2].stays() {
 		t.Error("who made room goes on, or who did not ends")
 	}
 	for _, p := range places {
@@ -199,7 +200,7 @@ func TestWhoMakesRoomIsAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	if _, ok := v.escrow.enter("10.0.0.1:1", nil); !ok {
+	if _, ok := v.escrow.enter("10.0.0.1:1", escrow.NewToken(), nil); !ok {
 		t.Fatal("the site is refused")
 	}
 	if got := v.read(slow[0]); got.code != 503 || got.reason != wire.ReasonTooManyClients || time.Since(began) > l.read {

@@ -3,52 +3,95 @@
 package server
 
 import (
-	"net"
+	"context"
+	"crypto/sha256"
+	"errors"
 	"slices"
+	"time"
+
+	"github.com/mysql-mfg/mfg/api/wire"
 )
+
+const (
+	// goodFor is how long a token that was the site's gives its pushes a share of their own. A sidecar pushes every five minutes while its
+	// site is unsealed.
+	goodFor = 15 * time.Minute
+	// goodMax bounds how many such tokens are remembered.
+	goodMax = 4096
+)
+
+// digest stands for a token: the token itself is not remembered (I19).
+type digest [sha256.Size]byte
+
+func digestOf(token string) digest { return sha256.Sum256([]byte(token)) }
 
 // place is the place of one push, whose body is held in memory.
 type place struct {
 	escrow *Escrow
-	host   string
-	// end stops reading the body.
+	// share is what the push counts for: its address, or its token if that was good a moment ago.
+	share string
+	token digest
+	// end ends what the push waits for: its body, and its turn to have its token looked at.
 	end func()
-	// reading is true until the body has arrived: until then the sender is unknown.
-	reading bool
+	// stranger is true for a push whose token was not good a moment ago, proven is false for any push until its token is found good. A proven
+	// push is no stranger, and makes room for nobody.
+	stranger, proven bool
 }
 
-// enter takes a place for a push. A push whose body does not come must make room for another address, if its own has more places: a few
-// strangers who send slowly must not keep the sites out. end makes the push end.
-func (e *Escrow) enter(remote string, end func()) (*place, bool) {
-	host, _, err := net.SplitHostPort(remote)
-	if err != nil {
-		host = remote
-	}
+// enter takes a place for a push. Strangers have some of the places only, each address a few, and those of the address with most of
+// them make room: for another address that has fewer, and for anyone whose token was good a moment ago. So strangers keep no site out,
+// whether they send slowly or have many tokens looked at. end makes the push end.
+func (e *Escrow) enter(remote, token string, end func()) (*place, bool) {
+	p := &place{escrow: e, share: hostOf(remote), token: digestOf(token), end: end, stranger: true}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.from[host] >= e.limits.perAddress {
+	if time.Since(e.good[p.token]) < goodFor {
+		p.share, p.stranger = string(p.token[:]), false
+	}
+	if e.from[p.share] >= e.limits.perAddress {
 		return nil, false
 	}
-	if len(e.places) >= e.limits.requests {
-		most := e.slowest(e.from[host] + 1)
-		if most == nil {
+	if len(e.places) >= e.limits.requests || p.stranger && e.strangers() >= e.limits.strangers {
+		out := e.makesRoomFor(p)
+		if out == nil {
 			return nil, false
 		}
-		e.remove(most)
-		most.end()
+		e.remove(out)
+		out.end()
 	}
-	p := &place{escrow: e, host: host, end: end, reading: true}
 	e.places = append(e.places, p)
-	e.from[host]++
+	e.from[p.share]++
 	return p, true
 }
 
-// slowest is the oldest push still being read from the address with the most places, if it has more than that many.
-func (e *Escrow) slowest(than int) *place {
+// strangers expects the lock to be held.
+func (e *Escrow) strangers() (n int) {
+	for _, p := range e.places {
+		if p.stranger {
+			n++
+		}
+	}
+	return n
+}
+
+// makesRoomFor returns the push that must go; nil if none must.
+func (e *Escrow) makesRoomFor(p *place) *place {
+	fewer := e.from[p.share] + 1
+	if p.stranger {
+		return e.crowded(true, fewer)
+	}
+	if out := e.crowded(true, 0); out != nil {
+		return out
+	}
+	return e.crowded(false, fewer)
+}
+
+// crowded is the oldest push that is not proven of the share with most places, if it has more than that many.
+func (e *Escrow) crowded(stranger bool, than int) *place {
 	var found *place
 	for _, p := range e.places {
-		if p.reading && e.from[p.host] > than {
-			found, than = p, e.from[p.host]
+		if !p.proven && p.stranger == stranger && e.from[p.share] > than {
+			found, than = p, e.from[p.share]
 		}
 	}
 	return found
@@ -61,16 +104,58 @@ func (e *Escrow) remove(p *place) {
 		return // it had to make room earlier
 	}
 	e.places = slices.Delete(e.places, i, i+1)
-	if e.from[p.host]--; e.from[p.host] == 0 {
-		delete(e.from, p.host)
+	if e.from[p.share]--; e.from[p.share] == 0 {
+		delete(e.from, p.share)
 	}
 }
 
-// read notes that the body has arrived. It returns false for a push that had to make room.
-func (p *place) read() bool {
+// prove has the token of a push looked at. Strangers take turns: what storing asks of the API server must not queue behind all of them.
+func (p *place) prove(ctx context.Context, push wire.KeyringEscrow, token string) error {
+	e := p.escrow
+	if p.stranger {
+		select {
+		case e.turns <- struct{}{}:
+			defer func() { <-e.turns }()
+		case <-ctx.Done():
+			return errTooMany
+		}
+	}
+	err := e.keeper.Authenticate(ctx, push, token)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case errors.Is(err, wire.ErrUnauthorized):
+		delete(e.good, p.token) // it was replaced or removed
+	case err == nil:
+		e.remember(p.token)
+	}
+	if !slices.Contains(e.places, p) {
+		return errTooMany // it had to make room
+	}
+	if err == nil {
+		p.stranger, p.proven = false, true
+	}
+	return err
+}
+
+// remember expects the lock to be held.
+func (e *Escrow) remember(token digest) {
+	if len(e.good) >= goodMax {
+		for other, at := range e.good {
+			if time.Since(at) >= goodFor {
+				delete(e.good, other)
+			}
+		}
+	}
+	if _, known := e.good[token]; known || len(e.good) < goodMax {
+		e.good[token] = time.Now()
+	}
+}
+
+// stays is false for a push that had to make room.
+func (p *place) stays() bool {
 	p.escrow.mu.Lock()
 	defer p.escrow.mu.Unlock()
-	p.reading = false
 	return slices.Contains(p.escrow.places, p)
 }
 

@@ -135,6 +135,8 @@ func TestEscrowRefuses(t *testing.T) {
 // failing is a store that takes no keyring.
 type failing struct{ err error }
 
+func (failing) Authenticate(context.Context, wire.KeyringEscrow, string) error { return nil }
+
 func (k failing) Put(context.Context, wire.KeyringEscrow, string) (wire.KeyringEscrowed, error) {
 	return wire.KeyringEscrowed{}, k.err
 }
@@ -211,10 +213,10 @@ func TestWhyABodyCannotBeRead(t *testing.T) {
 
 // TestAPlaceIsGivenBack: each of many pushes finds one.
 func TestAPlaceIsGivenBack(t *testing.T) {
-	e := newEscrow(failing{wire.ErrOtherPod}, nil, escrowLimits{requests: 1, perAddress: 1, put: time.Second})
+	e := newEscrow(failing{wire.ErrOtherPod}, nil, escrowLimits{requests: 1, strangers: 1, turns: 1, perAddress: 1, put: time.Second})
 	for range 3 {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, wire.PathKeyringEscrow, bytes.NewReader(bodyOf(t, keyring, nil)))
-		r.Header.Set("Authorization", "Bearer x")
+		r.Header.Set("Authorization", "Bearer "+escrow.NewToken())
 		r.RemoteAddr = "somebody"
 		w := httptest.NewRecorder()
 		if e.ServeHTTP(w, r); w.Code != http.StatusConflict {
@@ -224,9 +226,9 @@ func TestAPlaceIsGivenBack(t *testing.T) {
 	if len(e.places) != 0 || len(e.from) != 0 {
 		t.Errorf("left behind: %d %v", len(e.places), e.from)
 	}
-	two := newEscrow(nil, nil, escrowLimits{requests: 3, perAddress: 1})
+	two := newEscrow(nil, nil, escrowLimits{requests: 3, strangers: 3, perAddress: 1})
 	for _, remote := range []string{"one", "another"} {
-		if _, ok := two.enter(remote, nil); !ok {
+		if _, ok := two.enter(remote, escrow.NewToken(), nil); !ok {
 			t.Errorf("%s has no share of its own", remote)
 		}
 	}
@@ -234,9 +236,9 @@ func TestAPlaceIsGivenBack(t *testing.T) {
 
 // TestStoringIsBounded: a store that hangs keeps no place for ever.
 func TestStoringIsBounded(t *testing.T) {
-	e := newEscrow(hangs{}, nil, escrowLimits{requests: 1, perAddress: 1, put: time.Millisecond})
+	e := newEscrow(hangs{}, nil, escrowLimits{requests: 1, strangers: 1, turns: 1, perAddress: 1, put: time.Millisecond})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, wire.PathKeyringEscrow, bytes.NewReader(bodyOf(t, keyring, nil)))
-	r.Header.Set("Authorization", "Bearer x")
+	r.Header.Set("Authorization", "Bearer "+escrow.NewToken())
 	w := httptest.NewRecorder()
 	if e.ServeHTTP(w, r); w.Code != http.StatusInternalServerError {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -245,6 +247,8 @@ func TestStoringIsBounded(t *testing.T) {
 
 // hangs is a store that waits for as long as it may.
 type hangs struct{}
+
+func (hangs) Authenticate(context.Context, wire.KeyringEscrow, string) error { return nil }
 
 func (hangs) Put(ctx context.Context, _ wire.KeyringEscrow, _ string) (wire.KeyringEscrowed, error) {
 	<-ctx.Done()

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -72,8 +73,9 @@ type Options struct {
 type limits struct {
 	readHeader, read, write, idle, shutdown time.Duration
 
-	// streams is how many WebSocket connections are held at a time.
-	streams int
+	// streams is how many WebSocket connections are held at a time, streamsOfOne how many of one address. Many people can share one: behind a
+	// proxy, or with port-forwards, all of which come from the pod itself.
+	streams, streamsOfOne int
 	// streamWrite is how long one message to a WebSocket client may take.
 	streamWrite time.Duration
 	// ping is how often a WebSocket client is asked whether it is there, pong how long it may be silent.
@@ -96,7 +98,7 @@ func defaultLimits() limits {
 	return limits{
 		readHeader: 5 * time.Second, read: 10 * time.Second, write: 30 * time.Second, idle: 90 * time.Second,
 		shutdown: 5 * time.Second,
-		streams:  64, streamWrite: 10 * time.Second, ping: 10 * time.Second, pong: 25 * time.Second,
+		streams:  64, streamsOfOne: 48, streamWrite: 10 * time.Second, ping: 10 * time.Second, pong: 25 * time.Second,
 		gap: 250 * time.Millisecond, streamRead: 4 << 10,
 		// A thousand groups of three sites keep 3,000 connections and ask 1,500 times a second. Where the network hides the pods of
 		// a node behind its address, one address stands for hundreds of them.
@@ -119,6 +121,9 @@ type Server struct {
 	// slots holds one element for each WebSocket connection, answering one for each state of groups that is being answered, cutting one
 	// for each cutoff.
 	slots, answering, cutting chan struct{}
+	// watching counts the WebSocket connections by address.
+	mu       sync.Mutex
+	watching map[string]int
 	// running ends when the server stops: http.Server does not know hijacked connections.
 	running context.Context
 	stop    context.CancelFunc
@@ -134,7 +139,7 @@ func newServer(o Options, l limits) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{options: o, limits: l, mux: http.NewServeMux(), slots: make(chan struct{}, l.streams)}
+	s := &Server{options: o, limits: l, mux: http.NewServeMux(), slots: make(chan struct{}, l.streams), watching: map[string]int{}}
 	refused := func(reason string) { Refused.WithLabelValues(ListenerAuxiliary, reason).Inc() }
 	s.door, s.statusDoor, s.answering = door.New(l.door, refused), door.New(l.status, refused), make(chan struct{}, l.statuses)
 	s.cutoffDoor, s.cutting = door.New(l.cutoff, refused), make(chan struct{}, l.cuttings)

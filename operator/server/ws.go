@@ -41,13 +41,13 @@ func (s *Server) statusStream(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-	default:
-		refuse(w, http.StatusServiceUnavailable, wire.ReasonTooManyClients, "too many clients watch the status")
+	leave, ok := s.watch(hostOf(r.RemoteAddr))
+	if !ok {
+		Refused.WithLabelValues(ListenerAuxiliary, wire.ReasonTooManyClients).Inc()
+		refuse(w, http.StatusServiceUnavailable, wire.ReasonTooManyClients, "too many clients watch the status, in all or from this address")
 		return
 	}
+	defer leave()
 	conn, err := s.upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		return // the upgrader has answered
@@ -66,6 +66,30 @@ func (s *Server) statusStream(w http.ResponseWriter, r *http.Request) {
 	cancel()
 	_ = conn.Close()
 	<-gone
+}
+
+// watch takes a slot for a stream, unless all are taken or the address has its share of them. A port-forward counts too: all of them
+// come from one address.
+func (s *Server) watch(host string) (leave func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.watching[host] >= s.limits.streamsOfOne {
+		return nil, false
+	}
+	select {
+	case s.slots <- struct{}{}:
+	default:
+		return nil, false
+	}
+	s.watching[host]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.watching[host]--; s.watching[host] == 0 {
+			delete(s.watching, host)
+		}
+		<-s.slots
+	}, true
 }
 
 // streamContext ends a stream whose client had to prove what it may read: by then the right may be gone, and the client can connect again.

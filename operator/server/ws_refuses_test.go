@@ -5,10 +5,12 @@ package server
 import (
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
 	"testing"
 
 	"github.com/gorilla/websocket"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/mysql-mfg/mfg/api/wire"
 )
@@ -44,6 +46,41 @@ func TestStreamCap(t *testing.T) {
 	_ = first.Close()
 	await(t, "the slot is free again", func() bool { return len(s.slots) == 1 })
 	read(t, dial(t, addr, "", nil))
+}
+
+// Whoever holds all streams that one address may have leaves some to others, and gets no more.
+func TestStreamsOfOneAddressLeaveRoom(t *testing.T) {
+	l := quick()
+	l.streams, l.streamsOfOne = 3, 2
+	addr, s, _ := served(t, NewBoard(), l)
+	refused := func() float64 {
+		return testutil.ToFloat64(Refused.WithLabelValues(ListenerAuxiliary, wire.ReasonTooManyClients))
+	}
+	before := refused()
+	first := dial(t, addr, "", nil)
+	read(t, first)
+	read(t, dial(t, addr, "", nil))
+	if code, body := refusedDial(t, addr, nil); code != 503 || body.Reason != wire.ReasonTooManyClients || refused() != before+1 {
+		t.Errorf("a third stream of one address: %d %+v, %v refusals are counted", code, body, refused()-before)
+	}
+	elsewhere := websocket.Dialer{NetDialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).DialContext}
+	other, resp, err := elsewhere.DialContext(t.Context(), "ws://"+addr+"/ws/status", nil)
+	if err != nil {
+		t.Fatalf("another address finds no room: %v", err)
+	}
+	_ = resp.Body.Close()
+	defer func() { _ = other.Close() }()
+	read(t, other)
+	_, _ = first.Close(), other.Close()
+	await(t, "the slots are free again", func() bool { return len(s.slots) == 1 })
+	read(t, dial(t, addr, "", nil))
+}
+
+// The share of one address is enough for dashboards behind one proxy, and leaves room for those of another address.
+func TestStreamShare(t *testing.T) {
+	if l := defaultLimits(); l.streamsOfOne < 16 || l.streams-l.streamsOfOne < 16 {
+		t.Errorf("%d of %d streams for one address", l.streamsOfOne, l.streams)
+	}
 }
 
 func TestStreamOrigin(t *testing.T) {

@@ -14,9 +14,9 @@ const progressPause = 10 * time.Second
 
 // Advance notes how far the clone into a site is, and says whether status must show it: it must be a new step, and not
 // too soon after the last one.
-func (w *Register) Advance(key scope.SiteKey, p v1alpha1.CloneProgress, now time.Time) bool {
+func (h *Job) Advance(p v1alpha1.CloneProgress, now time.Time) bool {
 	news := false
-	w.change(key, func(j *job) {
+	h.change(func(j *job) {
 		same := j.clone != nil && j.clone.Stage == p.Stage && j.clone.Percent == p.Percent
 		if same || j.clone != nil && now.Sub(j.shownAt) < progressPause {
 			return
@@ -40,7 +40,7 @@ func (w *Register) Progress(key scope.SiteKey) *v1alpha1.CloneProgress {
 func (w *Register) GiveUp(key scope.SiteKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if j := w.jobs[key]; j != nil && j.cancel != nil && j.purpose == "" {
-		j.cancel()
+	if j := w.jobs[key]; j != nil && j.runs != nil && j.purpose == "" {
+		j.runs.cancel()
 	}
 }

@@ -39,9 +39,18 @@ type Register struct {
 	rotations map[scope.SiteKey]*rotation
 }
 
+// Job is what Begin gives to the one who does the work. Forget drops a job that may take a while to end, and by then its site may belong to
+// another group of the same name, which has a job of its own. So a job that was forgotten, or has finished, changes nothing.
+type Job struct {
+	register *Register
+	key      scope.SiteKey
+	cancel   context.CancelFunc
+}
+
 // job is the work on one site. It stays in the register until its outcome is persisted.
 type job struct {
-	cancel  context.CancelFunc
+	// runs is the job that runs; nil between two of them.
+	runs    *Job
 	purpose string
 	window  bool
 	// outcome is that of the last run; taken is true once it is persisted.
@@ -95,8 +104,8 @@ func (w *Register) Windows(namespace, group string) []wire.Window {
 	return out
 }
 
-// Begin enters a job unless another one runs, waits to be persisted, or failed a moment ago.
-func (w *Register) Begin(key scope.SiteKey, cancel context.CancelFunc) bool {
+// Begin enters a job. It returns nil if another one runs, waits to be persisted, or failed a moment ago.
+func (w *Register) Begin(key scope.SiteKey, cancel context.CancelFunc) *Job {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	j := w.jobs[key]
@@ -104,26 +113,24 @@ func (w *Register) Begin(key scope.SiteKey, cancel context.CancelFunc) bool {
 		j = &job{}
 		w.jobs[key] = j
 	}
-	if j.cancel != nil || j.outcome != nil && !j.taken || time.Now().Before(j.notBefore) || w.rotates(key) {
-		return false
+	if j.runs != nil || j.outcome != nil && !j.taken || time.Now().Before(j.notBefore) || w.rotates(key) {
+		return nil
 	}
-	j.cancel = cancel
-	return true
+	j.runs = &Job{register: w, key: key, cancel: cancel}
+	return j.runs
 }
 
 // Hold keeps all other work away from the site while it is cloned.
-func (w *Register) Hold(key scope.SiteKey) { w.change(key, func(j *job) { j.purpose = PurposeClone }) }
+func (h *Job) Hold() { h.change(func(j *job) { j.purpose = PurposeClone }) }
 
 // Window opens or closes the window of the work on a site.
-func (w *Register) Window(key scope.SiteKey, open bool) {
-	w.change(key, func(j *job) { j.window = open })
-}
+func (h *Job) Window(open bool) { h.change(func(j *job) { j.window = open }) }
 
 // Finish notes the outcome of a job. A job that failed, or must wait, may begin again after a while, which grows with
 // each failure; the site is free meanwhile. A job that succeeded keeps the site until Release.
-func (w *Register) Finish(key scope.SiteKey, o Outcome) {
-	w.change(key, func(j *job) {
-		j.cancel, j.window, j.outcome, j.taken, j.clone = nil, false, &o, false, nil
+func (h *Job) Finish(o Outcome) {
+	h.change(func(j *job) {
+		j.runs, j.window, j.outcome, j.taken, j.clone = nil, false, &o, false, nil
 		if o.Verdict == VerdictAdopt {
 			return
 		}
@@ -169,12 +176,12 @@ func (w *Register) Release(key scope.SiteKey) {
 func (w *Register) Drop(key scope.SiteKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if j := w.jobs[key]; j != nil && j.cancel == nil {
+	if j := w.jobs[key]; j != nil && j.runs == nil {
 		delete(w.jobs, key)
 	}
 }
 
-// Forget cancels and drops all work on a group.
+// Forget cancels and drops all work on a group. What still ends of it changes nothing.
 func (w *Register) Forget(group types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -182,8 +189,8 @@ func (w *Register) Forget(group types.NamespacedName) {
 		if key.Group != group {
 			continue
 		}
-		if j.cancel != nil {
-			j.cancel()
+		if j.runs != nil {
+			j.runs.cancel()
 		}
 		delete(w.jobs, key)
 	}
@@ -191,18 +198,17 @@ func (w *Register) Forget(group types.NamespacedName) {
 		if key.Group != group {
 			continue
 		}
-		if o.cancel != nil {
-			o.cancel()
+		if o.runs != nil {
+			o.runs.cancel()
 		}
 		delete(w.rotations, key)
 	}
 }
 
-func (w *Register) change(key scope.SiteKey, f func(*job)) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	// If the job was forgotten meanwhile, there is nothing to change.
-	if j := w.jobs[key]; j != nil {
+func (h *Job) change(f func(*job)) {
+	h.register.mu.Lock()
+	defer h.register.mu.Unlock()
+	if j := h.register.jobs[h.key]; j != nil && j.runs == h {
 		f(j)
 	}
 }
