@@ -54,6 +54,15 @@ func See(g *v1alpha1.MysqlFailoverGroup, revision string) Group {
 	return out
 }
 
+// Elsewhere says that another release of the operator than the one that leads by the Lease own operates the group; empty if none does. It has
+// turns of its own. A process without a Lease leaves a claim that has run out as it is, and operates the group, so there the claim says nothing.
+func Elsewhere(g *v1alpha1.MysqlFailoverGroup, own string) string {
+	if claim := g.Status.Claim; own != "" && claim != nil && claim.Lease != own {
+		return "it is operated under Lease " + claim.Lease
+	}
+	return ""
+}
+
 // kept says why a person's setting keeps the pods that are left; empty if none does. With the turn such a group would stop all others.
 func kept(g *v1alpha1.MysqlFailoverGroup) string {
 	if meta.IsStatusConditionTrue(g.Status.Conditions, v1alpha1.ConditionPaused) {

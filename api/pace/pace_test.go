@@ -106,3 +106,23 @@ func TestWhatIsSeenOfAGroup(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// A group of another release is given its turns there. A process without a Lease leaves a claim that has run out, and operates the group.
+func TestWhoseAGroupIs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		claim *v1alpha1.GroupClaim
+		own   string
+		want  string
+	}{
+		"nobody has claimed it": {nil, "mfg/mfg-operator", ""},
+		"this release has":      {&v1alpha1.GroupClaim{Lease: "mfg/mfg-operator"}, "mfg/mfg-operator", ""},
+		"another release has":   {&v1alpha1.GroupClaim{Lease: "blue/mfg-operator"}, "mfg/mfg-operator", "it is operated under Lease blue/mfg-operator"},
+		"another, and no Lease": {&v1alpha1.GroupClaim{Lease: "blue/mfg-operator"}, "", ""},
+	} {
+		g := waits()
+		g.Status.Claim = tc.claim
+		if got := Elsewhere(g, tc.own); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
