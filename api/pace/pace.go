@@ -5,7 +5,9 @@
 package pace
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -68,11 +70,32 @@ func kept(g *v1alpha1.MysqlFailoverGroup) string {
 	if meta.IsStatusConditionTrue(g.Status.Conditions, v1alpha1.ConditionPaused) {
 		return "it is paused"
 	}
-	replica := slices.ContainsFunc(g.Status.Upgrade.Sites, func(site v1alpha1.UpgradeSite) bool { return site.Behind && site.Name != g.Status.ActiveSite })
-	if g.Spec.Failover.Mode == v1alpha1.FailoverObserve && !replica {
-		return "only its active site " + g.Status.ActiveSite + " is left, whose role the operator does not move: spec.failover.mode is Observe"
+	active := g.Status.ActiveSite
+	if slices.ContainsFunc(g.Status.Upgrade.Sites, func(site v1alpha1.UpgradeSite) bool { return site.Behind && site.Name != active }) {
+		return ""
+	}
+	if g.Spec.Failover.Mode == v1alpha1.FailoverObserve {
+		return "only its active site " + active + " is left, whose role the operator does not move: spec.failover.mode is Observe"
+	}
+	if fenced := fencedOthers(g); len(fenced) > 0 {
+		return fmt.Sprintf("only its active site %s is left, and a person keeps each site fenced that could take its role (%s); to end that: kubectl mfg fence off %s %s -n %s",
+			active, strings.Join(fenced, ", "), g.Name, fenced[0], g.Namespace)
 	}
 	return ""
+}
+
+// fencedOthers are the sites that could take the role of the active one, if a person keeps each of them fenced; else none.
+func fencedOthers(g *v1alpha1.MysqlFailoverGroup) (all []string) {
+	for _, site := range g.Spec.Sites {
+		if site.Role != v1alpha1.PrimaryCandidate || site.Name == g.Status.ActiveSite {
+			continue
+		}
+		if !v1alpha1.KeptFenced(g, site.Name) {
+			return nil
+		}
+		all = append(all, site.Name)
+	}
+	return all
 }
 
 // WhyNot says why the turn of a group that is behind cannot begin, even if nobody else has it; empty if it can.

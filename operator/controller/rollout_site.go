@@ -34,6 +34,9 @@ func (r *Reconciler) rolloutSite(s *scope.Scope, spec v1alpha1.Site, want *appsv
 		Name: name, Active: name == s.ActiveSite(), Busy: busy, Candidate: spec.Role == v1alpha1.PrimaryCandidate,
 		Diverged: s.Facts.Sites[name].Diverged, Refused: s.Refused[name],
 	}
+	if v1alpha1.KeptFenced(s.Group, name) {
+		site.Fenced = fmt.Sprintf("a person keeps it fenced; to end that: kubectl mfg fence off %s %s -n %s", s.Key.Name, name, s.Key.Namespace)
+	}
 	if t := s.Group.Status.Transition; t != nil {
 		site.Moving = name == t.From || name == t.To
 	}
