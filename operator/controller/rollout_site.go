@@ -55,6 +55,9 @@ func (r *Reconciler) rolloutSite(s *scope.Scope, spec v1alpha1.Site, want *appsv
 	loads := restoring.Loading(s, name)
 	site.Loading = loads && restoring.SameOrder(current, want)
 	site.Broken = !loads && s.Known && !s.Facts.Sites[name].MysqlUp && s.Now.Sub(scope.UnavailableSince(current, s.Now)) >= scope.BrokenAfter
+	if site.Active && s.Terminating[name] {
+		site.Broken = false // its data would be gone with the pod, and may be the newest
+	}
 	// A site that does not come up, or has no data, loses nothing by a new pod, and may need exactly this one.
 	templates := scope.Templates{Has: scope.SpecHash(current), Want: scope.SpecHash(want), Ordered: scope.Ordered(s, name, want)}
 	if s.Upgrade.Sort(s.Group, name, templates) && !site.Broken && !site.Uncloned {
