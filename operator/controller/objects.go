@@ -214,6 +214,7 @@ func (r *Reconciler) removeSite(ctx context.Context, s *scope.Scope, site string
 	if err := remove(first); err != nil {
 		return err
 	}
+	r.Work.ForgetSite(s.SiteKey(site))
 	if err := r.encryption.RemoveKeyrings(ctx, s, site); err != nil {
 		return err
 	}

@@ -115,3 +115,24 @@ func TestTheVolumeOfARemovedSiteGoesLast(t *testing.T) {
 		t.Errorf("deployments %v, events %v", w.deployments(), w.said.List)
 	}
 }
+
+// The work on a removed site ends with it, and that on other sites goes on.
+func TestTheWorkOnARemovedSiteEnds(t *testing.T) {
+	w := settledWorld(t)
+	var ended []string
+	for _, site := range []string{"b", "c"} {
+		key := scope.SiteKey{Group: scopetest.Key, Site: site}
+		w.r.Work.Begin(key, func() { ended = append(ended, site) })
+		w.r.Work.Hold(key)
+	}
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = g.Spec.Sites[:2] })
+	w.reconcile()
+	if len(ended) > 0 {
+		t.Errorf("the work on %v ends before the site is removed", ended)
+	}
+	w.askNobody()
+	w.reconcile()
+	if len(ended) != 1 || ended[0] != "c" || w.busy("c") || !w.busy("b") {
+		t.Errorf("the work on %v ends; b is held %t, c %t", ended, w.busy("b"), w.busy("c"))
+	}
+}
