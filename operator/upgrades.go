@@ -65,6 +65,6 @@ func newTurns(mgr ctrl.Manager, s settings, install render.Install) (*turns.Keep
 	}
 	return &turns.Keeper{Revision: revision, Options: turns.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Lease: types.NamespacedName{Namespace: s.namespace, Name: leaseName + v1alpha1.UpgradeLeaseSuffix},
-		Policy: s.upgrades.policy, Now: time.Now,
+		Own: s.lease(), Namespaces: elements(s.watchNamespaces), Policy: s.upgrades.policy, Now: time.Now,
 	}}, nil
 }

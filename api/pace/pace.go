@@ -5,7 +5,9 @@
 package pace
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -54,16 +56,46 @@ func See(g *v1alpha1.MysqlFailoverGroup, revision string) Group {
 	return out
 }
 
+// Elsewhere says that another release of the operator than the one that leads by the Lease own operates the group; empty if none does. It has
+// turns of its own. A process without a Lease leaves a claim that has run out as it is, and operates the group, so there the claim says nothing.
+func Elsewhere(g *v1alpha1.MysqlFailoverGroup, own string) string {
+	if claim := g.Status.Claim; own != "" && claim != nil && claim.Lease != own {
+		return "it is operated under Lease " + claim.Lease
+	}
+	return ""
+}
+
 // kept says why a person's setting keeps the pods that are left; empty if none does. With the turn such a group would stop all others.
 func kept(g *v1alpha1.MysqlFailoverGroup) string {
 	if meta.IsStatusConditionTrue(g.Status.Conditions, v1alpha1.ConditionPaused) {
 		return "it is paused"
 	}
-	replica := slices.ContainsFunc(g.Status.Upgrade.Sites, func(site v1alpha1.UpgradeSite) bool { return site.Behind && site.Name != g.Status.ActiveSite })
-	if g.Spec.Failover.Mode == v1alpha1.FailoverObserve && !replica {
-		return "only its active site " + g.Status.ActiveSite + " is left, whose role the operator does not move: spec.failover.mode is Observe"
+	active := g.Status.ActiveSite
+	if slices.ContainsFunc(g.Status.Upgrade.Sites, func(site v1alpha1.UpgradeSite) bool { return site.Behind && site.Name != active }) {
+		return ""
+	}
+	if g.Spec.Failover.Mode == v1alpha1.FailoverObserve {
+		return "only its active site " + active + " is left, whose role the operator does not move: spec.failover.mode is Observe"
+	}
+	if fenced := fencedOthers(g); len(fenced) > 0 {
+		return fmt.Sprintf("only its active site %s is left, and a person keeps each site fenced that could take its role (%s); to end that: kubectl mfg fence off %s %s -n %s",
+			active, strings.Join(fenced, ", "), g.Name, fenced[0], g.Namespace)
 	}
 	return ""
+}
+
+// fencedOthers are the sites that could take the role of the active one, if a person keeps each of them fenced; else none.
+func fencedOthers(g *v1alpha1.MysqlFailoverGroup) (all []string) {
+	for _, site := range g.Spec.Sites {
+		if site.Role != v1alpha1.PrimaryCandidate || site.Name == g.Status.ActiveSite {
+			continue
+		}
+		if !v1alpha1.KeptFenced(g, site.Name) {
+			return nil
+		}
+		all = append(all, site.Name)
+	}
+	return all
 }
 
 // WhyNot says why the turn of a group that is behind cannot begin, even if nobody else has it; empty if it can.

@@ -36,6 +36,17 @@ func TestWhyATurnCannotBegin(t *testing.T) {
 	annotated := func(key, value string) func(*v1alpha1.MysqlFailoverGroup) {
 		return func(g *v1alpha1.MysqlFailoverGroup) { g.Annotations[key] = value }
 	}
+	// fenced is a group of which the active site, a further site that could take its role, and whom a person keeps fenced are given.
+	fenced := func(active, kept string, more ...string) func(*v1alpha1.MysqlFailoverGroup) {
+		return func(g *v1alpha1.MysqlFailoverGroup) {
+			g.Status.ActiveSite = active
+			for _, name := range append([]string{"a", "b"}, more...) {
+				g.Spec.Sites = append(g.Spec.Sites, v1alpha1.Site{Name: name, Role: v1alpha1.PrimaryCandidate})
+			}
+			g.Spec.Sites = append(g.Spec.Sites, v1alpha1.Site{Name: "dr", Role: v1alpha1.DROnly})
+			g.Annotations[v1alpha1.KeepFencedSite(kept)] = "why"
+		}
+	}
 	for name, tc := range map[string]struct {
 		change       func(*v1alpha1.MysqlFailoverGroup)
 		installation Window
@@ -76,8 +87,14 @@ func TestWhyATurnCannotBegin(t *testing.T) {
 		"only observed, and the active site is left": {func(g *v1alpha1.MysqlFailoverGroup) {
 			g.Spec.Failover.Mode, g.Status.ActiveSite = v1alpha1.FailoverObserve, "b"
 		}, always, "only its active site b is left, whose role the operator does not move: spec.failover.mode is Observe"},
-		"the active site is left": {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.ActiveSite = "b" }, always, ""},
-		"seen by nobody":          {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Upgrade = nil }, always, "it is not healthy: this version of the operator has not looked at it yet"},
+		"kept fenced, and a replica is left": {fenced("a", "b"), always, ""},
+		"kept fenced, and the active site is left": {fenced("b", "a"), always, "only its active site b is left, and a person keeps each site fenced that could take its role (a); " +
+			"to end that: kubectl mfg fence off orders a -n shop"},
+		"only the active site is kept fenced":       {fenced("b", "b"), always, ""},
+		"one of two that could take the role is":    {fenced("b", "a", "c"), always, ""},
+		"one that is never promoted is kept fenced": {fenced("b", "dr"), always, ""},
+		"the active site is left":                   {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.ActiveSite = "b" }, always, ""},
+		"seen by nobody":                            {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Upgrade = nil }, always, "it is not healthy: this version of the operator has not looked at it yet"},
 	} {
 		g := waits()
 		tc.change(g)
@@ -104,5 +121,25 @@ func TestWhatIsSeenOfAGroup(t *testing.T) {
 	// What an older version said of pods is not taken for news.
 	if got := See(waits(), "r3"); got.Behind || !got.Unseen || !strings.Contains(got.Why, "has not looked") {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A group of another release is given its turns there. A process without a Lease leaves a claim that has run out, and operates the group.
+func TestWhoseAGroupIs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		claim *v1alpha1.GroupClaim
+		own   string
+		want  string
+	}{
+		"nobody has claimed it": {nil, "mfg/mfg-operator", ""},
+		"this release has":      {&v1alpha1.GroupClaim{Lease: "mfg/mfg-operator"}, "mfg/mfg-operator", ""},
+		"another release has":   {&v1alpha1.GroupClaim{Lease: "blue/mfg-operator"}, "mfg/mfg-operator", "it is operated under Lease blue/mfg-operator"},
+		"another, and no Lease": {&v1alpha1.GroupClaim{Lease: "blue/mfg-operator"}, "", ""},
+	} {
+		g := waits()
+		g.Status.Claim = tc.claim
+		if got := Elsewhere(g, tc.own); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
 	}
 }

@@ -129,7 +129,7 @@ const (
 	ManagerRequest = "mfg-request-"
 )
 
-// IndexGroup is the index of the operator's cache in which the pods and Deployments of a group are found by its name.
+// IndexGroup is the index of the operator's cache in which the pods, Deployments and Services of a group are found by its name.
 const IndexGroup = "mfg.group"
 
 // IndexCacheSets is the index of the operator's cache in which the StatefulSets of a group's cache store are found by its name.

@@ -206,4 +206,6 @@ const (
 	ReasonVolumeCannotGrow Reason = "VolumeCannotGrow"
 	// ReasonVolumeLarger: the data volume of a site is larger than specified; volumes do not shrink.
 	ReasonVolumeLarger Reason = "VolumeLarger"
+	// ReasonVolumeTerminating: the volume claim of a site is being deleted, so the data of the site is gone as soon as its pod ends.
+	ReasonVolumeTerminating Reason = "VolumeTerminating"
 )

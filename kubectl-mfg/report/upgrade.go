@@ -37,6 +37,8 @@ const (
 	UpgradePinned UpgradeState = "Pinned"
 	// UpgradeNotSeen: the operator that leads has not looked at the group yet.
 	UpgradeNotSeen UpgradeState = "NotSeen"
+	// UpgradeElsewhere: another release of the operator operates the group, and has turns of its own.
+	UpgradeElsewhere UpgradeState = "Elsewhere"
 )
 
 // UpgradeReport is `kubectl mfg upgrade status`.
@@ -96,7 +98,12 @@ func Upgrade(lease *coordinationv1.Lease, groups []v1alpha1.MysqlFailoverGroup, 
 	sorted := slices.SortedFunc(slices.Values(groups), func(x, y v1alpha1.MysqlFailoverGroup) int {
 		return cmp.Compare(x.Namespace+"/"+x.Name, y.Namespace+"/"+y.Name)
 	})
+	own := lease.Namespace + "/" + strings.TrimSuffix(lease.Name, v1alpha1.UpgradeLeaseSuffix)
 	for i := range sorted {
+		if why := pace.Elsewhere(&sorted[i], own); why != "" {
+			r.Groups = append(r.Groups, UpgradeGroup{Namespace: sorted[i].Namespace, Name: sorted[i].Name, State: UpgradeElsewhere, Why: why})
+			continue
+		}
 		seen := pace.See(&sorted[i], a[v1alpha1.AnnotationUpgradeRevision])
 		g := turn.group(&sorted[i], seen, r)
 		if seen.Behind {

@@ -22,13 +22,14 @@ What you change in a group yourself does not wait for its turn.`
 	StatusHelp = `Show which group has the turn, which groups wait and why, and when a closed window opens next. Without GROUP, show all groups of all
 namespaces: they share one turn.
 
-  UpToDate  no pod waits for a turn
-  UnderWay  it has the turn: its pods are replaced, one site at a time
-  Settling  it has the turn and all its new pods, and must stay healthy before the next group's turn
-  Waiting   others come first, or all are paused or stopped
-  Held      the group itself is not ready: it is not healthy, or its window is closed or cannot be read
-  Pinned    a person keeps it as it is
-  NotSeen   the operator that leads has not looked at it yet
+  UpToDate   no pod waits for a turn
+  UnderWay   it has the turn: its pods are replaced, one site at a time
+  Settling   it has the turn and all its new pods, and must stay healthy before the next group's turn
+  Waiting    others come first, or all are paused or stopped
+  Held       the group itself is not ready: it is not healthy, or its window is closed or cannot be read
+  Pinned     a person keeps it as it is
+  NotSeen    the operator that leads has not looked at it yet
+  Elsewhere  another release of the operator operates it, and gives it a turn of its own
 
 Exit code 3 if the upgrade stopped: it then needs a person to continue.`
 	StatusExamples = `  # All groups

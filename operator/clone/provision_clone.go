@@ -87,6 +87,10 @@ type watching struct {
 
 // settle reports the outcome of a clone.
 func (p *provisioner) settle(ctx context.Context, t task, s sight, err error) work.Outcome {
+	if err != nil && ctx.Err() != nil {
+		// The site or its group was removed, or this process stops leading, and the next one finds out how the clone goes.
+		return work.Outcome{Verdict: work.VerdictWait, Message: "clone: " + err.Error(), Failed: true}
+	}
 	if err != nil {
 		log.FromContext(ctx).Error(err, "clone site", "namespace", t.group.Namespace, "group", t.group.Name, "site", t.key.Site)
 		siteClones.WithLabelValues(t.group.Namespace, t.group.Name, t.key.Site, "failed").Inc()

@@ -378,6 +378,34 @@ func TestForgottenGroupIsCancelled(t *testing.T) {
 	})
 }
 
+// A site that was removed while it was cloned answers no more. The donor is free for the next site at once, and nobody is told of a new try.
+func TestARemovedSiteLetsTheDonorGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl := newPlant(t, history, "", "")
+		defer pl.end(t)
+		pl.servers["10.0.0.1:33062"].OnClone = func(s *worktest.Server) error {
+			s.With(func(s *worktest.Server) { s.Last, s.Down = mysql.CloneStatus{State: "In Progress"}, true })
+			return mysql.ErrCloneOutcomeUnknown
+		}
+		pl.p.begin(scopetest.Group(), "b", order{})
+		time.Sleep(30 * time.Second)
+		pl.p.begin(scopetest.Group(), "c", order{})
+		time.Sleep(time.Minute)
+		if !pl.busy("b") || pl.busy("c") {
+			t.Fatal("two clones at once")
+		}
+		began := time.Now()
+		pl.work.ForgetSite(scope.SiteKey{Group: scopetest.Key, Site: "b"})
+		<-pl.ended
+		if o := pl.result(t, "c"); o.Verdict != work.VerdictAdopt || time.Since(began) > 5*time.Minute {
+			t.Errorf("outcome %+v after %s", o, time.Since(began))
+		}
+		if pl.busy("b") || pl.said.Count(v1alpha1.ReasonSiteCloneFailed) > 0 {
+			t.Errorf("b is held: %t; events %v", pl.busy("b"), pl.said.List)
+		}
+	})
+}
+
 // A failover while the clone runs: it is cancelled, and starts again from the site that is active then, after a while.
 func TestCloneIsCancelledWhenTheRoleMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

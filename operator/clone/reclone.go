@@ -222,10 +222,10 @@ func isOnlyOtherCopy(s *scope.Scope, q request) string {
 		"wait until another site replicates, or order %s%s", q.site, q.site, confirmed)
 }
 
-// anotherCopy is true if there is a healthy copy beside the active site and this one.
+// anotherCopy is true if there is a healthy copy that lasts beside the active site and this one.
 func anotherCopy(s *scope.Scope, site string) bool {
 	return slices.ContainsFunc(s.Group.Spec.Sites, func(other v1alpha1.Site) bool {
-		return other.Name != site && other.Name != s.ActiveSite() && scope.HealthyCopy(s, other.Name)
+		return other.Name != site && other.Name != s.ActiveSite() && scope.LastingCopy(s, other.Name)
 	})
 }
 

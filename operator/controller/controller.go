@@ -190,7 +190,7 @@ func (r *Reconciler) newScope(group *v1alpha1.MysqlFailoverGroup) *scope.Scope {
 	s := &scope.Scope{
 		Group: group, Key: scope.KeyOf(group), Now: time.Now(), TLSReady: true, Again: whenNothing(r.apply.Groups()),
 		In:          render.Input{Group: group, Install: r.Install},
-		Provisioned: map[string]bool{}, Volumes: map[string]string{}, Refused: map[string]bool{},
+		Provisioned: map[string]bool{}, Volumes: map[string]string{}, Refused: map[string]bool{}, Terminating: map[string]bool{},
 		Clones: map[string]*v1alpha1.CloneProgress{}, Busy: map[string]string{}, Passwords: group.Status.Passwords.DeepCopy(), Application: group.Status.Application.DeepCopy(),
 		Restore: group.Status.Restore.DeepCopy(), TLS: group.Status.TLS.DeepCopy(), Upgrade: upgradeOf(r, group),
 	}

@@ -68,10 +68,10 @@ func CacheByObject() map[client.Object]cache.ByObject {
 	return out
 }
 
-// index makes the index by which this package and the poll loops find the pods and Deployments of a group; without it, each
+// index makes the index by which this package and the poll loops find the pods, Deployments and Services of a group; without it, each
 // search would go through those of all groups in the namespace.
 func index(ctx context.Context, indexer client.FieldIndexer) error {
-	for _, kind := range []client.Object{&corev1.Pod{}, &appsv1.Deployment{}} {
+	for _, kind := range []client.Object{&corev1.Pod{}, &appsv1.Deployment{}, &corev1.Service{}} {
 		if err := indexer.IndexField(ctx, kind, v1alpha1.IndexGroup, indexed); err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -94,7 +95,11 @@ func (r *Reconciler) refusedOf(s *scope.Scope, site string, err error) error {
 // promotion gate asks its sidecar for the proof. A pod stays if the volume that it leaves needs its keyring.
 func (r *Reconciler) removeSites(ctx context.Context, s *scope.Scope) error {
 	keep := s.Sites()
-	for _, site := range scope.Sorted(s.Deployments) {
+	all, err := withObjects(ctx, r.Client, s)
+	if err != nil {
+		return err
+	}
+	for _, site := range all {
 		if _, ok := keep[site]; ok {
 			r.base.Waits.Over(s, encryption.WaitForKeyring(site))
 			continue
@@ -155,31 +160,65 @@ func awaitsCopy(s *scope.Scope) bool {
 	copies, missing := 0, false
 	for _, site := range s.Group.Spec.Sites {
 		missing = missing || s.Deployments[site.Name] == nil
-		if s.Provisioned[site.Name] {
+		if s.Provisioned[site.Name] && !s.Terminating[site.Name] {
 			copies++
 		}
 	}
 	return missing && copies < 2 && !s.Group.IsNew()
 }
 
-func (r *Reconciler) removeSite(ctx context.Context, s *scope.Scope, site string) error {
-	gone := v1alpha1.Site{Name: site}
-	doomed := []client.Object{render.SiteService(s.In, gone), render.ConfigMap(s.In, gone), render.ReportSecret(s.In, site, nil)}
-	kept := "its volume " + v1alpha1.DataVolumeName(s.Key.Name, site) + " stays"
-	if s.Group.Spec.DeletionPolicy == v1alpha1.DeletionDelete {
-		doomed = append(doomed, render.DataVolume(s.In, gone))
-		kept = "its volume was deleted"
+// withObjects are the sites with a Deployment or a Service, in order. The Service is removed last, so by it the operator finds a site of which
+// something could not be removed.
+func withObjects(ctx context.Context, c client.Reader, s *scope.Scope) ([]string, error) {
+	var services corev1.ServiceList
+	if err := c.List(ctx, &services, client.InNamespace(s.Key.Namespace), client.MatchingFields{v1alpha1.IndexGroup: s.Key.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list services: %w", err)
 	}
-	for _, obj := range doomed {
-		if err := r.apply.Remove(ctx, s.Group, obj); err != nil {
-			return err
+	found := map[string]bool{}
+	for i := range services.Items {
+		of := &services.Items[i]
+		site := of.Labels[v1alpha1.LabelSite]
+		if of.Name == v1alpha1.SiteName(s.Key.Name, site) && metav1.IsControlledBy(of, s.Group) {
+			found[site] = true
 		}
 	}
+	for site := range s.Deployments {
+		found[site] = true
+	}
+	return scope.Sorted(found), nil
+}
+
+// removeSite removes the objects of a site: first its Deployment, and what its data needs only after that. A claim that is being deleted cannot be
+// kept any more, nor its keyrings, and the site may come back into the specification while something else cannot be removed.
+func (r *Reconciler) removeSite(ctx context.Context, s *scope.Scope, site string) error {
+	gone := v1alpha1.Site{Name: site}
+	var first, last []client.Object
+	if d := s.Deployments[site]; d != nil {
+		first = append(first, d)
+	}
+	first = append(first, render.ConfigMap(s.In, gone), render.ReportSecret(s.In, site, nil))
+	kept := "its volume " + v1alpha1.DataVolumeName(s.Key.Name, site) + " stays"
+	if s.Group.Spec.DeletionPolicy == v1alpha1.DeletionDelete {
+		last = append(last, render.DataVolume(s.In, gone))
+		kept = "its volume was deleted"
+	}
+	last = append(last, render.SiteService(s.In, gone))
+	remove := func(all []client.Object) error {
+		for _, obj := range all {
+			if err := r.apply.Remove(ctx, s.Group, obj); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := remove(first); err != nil {
+		return err
+	}
+	r.Work.ForgetSite(s.SiteKey(site))
 	if err := r.encryption.RemoveKeyrings(ctx, s, site); err != nil {
 		return err
 	}
-	// The Deployment goes last: the operator finds the site by it, and tries again what failed.
-	if err := r.apply.Remove(ctx, s.Group, s.Deployments[site]); err != nil {
+	if err := remove(last); err != nil {
 		return err
 	}
 	metrics.ForgetSite(s.Key.Namespace, s.Key.Name, site)

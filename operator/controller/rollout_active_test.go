@@ -119,6 +119,9 @@ func TestTheRoleIsNotAskedToMove(t *testing.T) {
 			f.Diverged = true
 			w.facts.Set("b", f)
 		}, metav1.ConditionFalse, v1alpha1.ReasonNoCandidate},
+		"the candidate is kept fenced": {func(w *world) {
+			w.annotate(v1alpha1.KeepFencedSite("b"), "why")
+		}, metav1.ConditionFalse, v1alpha1.ReasonNoCandidate},
 		"the candidate is cloned": {func(w *world) {
 			w.r.Work.Begin(scope.SiteKey{Group: scopetest.Key, Site: "b"}, func() {}).Hold()
 		}, metav1.ConditionTrue, v1alpha1.ReasonWaitingForSite},

@@ -34,6 +34,9 @@ func (r *Reconciler) rolloutSite(s *scope.Scope, spec v1alpha1.Site, want *appsv
 		Name: name, Active: name == s.ActiveSite(), Busy: busy, Candidate: spec.Role == v1alpha1.PrimaryCandidate,
 		Diverged: s.Facts.Sites[name].Diverged, Refused: s.Refused[name],
 	}
+	if v1alpha1.KeptFenced(s.Group, name) {
+		site.Fenced = fmt.Sprintf("a person keeps it fenced; to end that: kubectl mfg fence off %s %s -n %s", s.Key.Name, name, s.Key.Namespace)
+	}
 	if t := s.Group.Status.Transition; t != nil {
 		site.Moving = name == t.From || name == t.To
 	}
@@ -52,6 +55,9 @@ func (r *Reconciler) rolloutSite(s *scope.Scope, spec v1alpha1.Site, want *appsv
 	loads := restoring.Loading(s, name)
 	site.Loading = loads && restoring.SameOrder(current, want)
 	site.Broken = !loads && s.Known && !s.Facts.Sites[name].MysqlUp && s.Now.Sub(scope.UnavailableSince(current, s.Now)) >= scope.BrokenAfter
+	if site.Active && s.Terminating[name] {
+		site.Broken = false // its data would be gone with the pod, and may be the newest
+	}
 	// A site that does not come up, or has no data, loses nothing by a new pod, and may need exactly this one.
 	templates := scope.Templates{Has: scope.SpecHash(current), Want: scope.SpecHash(want), Ordered: scope.Ordered(s, name, want)}
 	if s.Upgrade.Sort(s.Group, name, templates) && !site.Broken && !site.Uncloned {

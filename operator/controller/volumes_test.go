@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
-	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
 
@@ -47,6 +46,11 @@ func (w *world) sizeOf(site string) string {
 	return storage(c)
 }
 
+func storage(claim *corev1.PersistentVolumeClaim) string {
+	size := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	return size.String()
+}
+
 func TestVolumesGrowWhereTheyCan(t *testing.T) {
 	unbound := func(c *corev1.PersistentVolumeClaim) {
 		c.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
@@ -59,19 +63,19 @@ func TestVolumesGrowWhereTheyCan(t *testing.T) {
 		claim   *corev1.PersistentVolumeClaim
 		wished  string
 		size    string
-		event   events.Event
+		reason  v1alpha1.Reason
 		says    string
 	}{
-		"same size":       {"nothing to do", claim(new("fast")), "10Gi", "10Gi", events.Event{}, ""},
-		"larger":          {"the class allows it", claim(new("fast")), "20Gi", "20Gi", eventVolumeGrowing, "20Gi"},
-		"class that does": {"the class says no", claim(new("slow")), "20Gi", "10Gi", eventVolumeCannotGrow, "allowVolumeExpansion"},
-		"silent class":    {"the class does not say yes", claim(new("local")), "20Gi", "10Gi", eventVolumeCannotGrow, "allowVolumeExpansion"},
-		"class is gone":   {"nobody knows whether it can", claim(new("gone")), "20Gi", "10Gi", eventVolumeCannotGrow, "gone"},
-		"no class":        {"somebody made the volume by hand", claim(new("")), "20Gi", "10Gi", eventVolumeCannotGrow, "no storage class"},
-		"no volume yet":   {"the API server takes it only later", claim(new("fast"), unbound), "20Gi", "10Gi", eventVolumeGrowing, "bound"},
-		"smaller":         {"volumes do not shrink", claim(new("fast")), "5Gi", "10Gi", eventVolumeLarger, "do not shrink"},
-		"a slip":          {"it was asked for too much, and has not grown yet", claim(new("fast"), slip), "20Gi", "20Gi", eventVolumeGrowing, "grows to 20Gi"},
-		"a slip, at once": {"Kubernetes takes no less than a little more", claim(new("fast"), slip), "10Gi", "1000Gi", eventVolumeLarger, "do not shrink"},
+		"same size":       {"nothing to do", claim(new("fast")), "10Gi", "10Gi", "", ""},
+		"larger":          {"the class allows it", claim(new("fast")), "20Gi", "20Gi", v1alpha1.ReasonVolumeGrowing, "20Gi"},
+		"class that does": {"the class says no", claim(new("slow")), "20Gi", "10Gi", v1alpha1.ReasonVolumeCannotGrow, "allowVolumeExpansion"},
+		"silent class":    {"the class does not say yes", claim(new("local")), "20Gi", "10Gi", v1alpha1.ReasonVolumeCannotGrow, "allowVolumeExpansion"},
+		"class is gone":   {"nobody knows whether it can", claim(new("gone")), "20Gi", "10Gi", v1alpha1.ReasonVolumeCannotGrow, "gone"},
+		"no class":        {"somebody made the volume by hand", claim(new("")), "20Gi", "10Gi", v1alpha1.ReasonVolumeCannotGrow, "no storage class"},
+		"no volume yet":   {"the API server takes it only later", claim(new("fast"), unbound), "20Gi", "10Gi", v1alpha1.ReasonVolumeGrowing, "bound"},
+		"smaller":         {"volumes do not shrink", claim(new("fast")), "5Gi", "10Gi", v1alpha1.ReasonVolumeLarger, "do not shrink"},
+		"a slip":          {"it was asked for too much, and has not grown yet", claim(new("fast"), slip), "20Gi", "20Gi", v1alpha1.ReasonVolumeGrowing, "grows to 20Gi"},
+		"a slip, at once": {"Kubernetes takes no less than a little more", claim(new("fast"), slip), "10Gi", "1000Gi", v1alpha1.ReasonVolumeLarger, "do not shrink"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, scopetest.Group(sized(tc.wished)), tc.claim,
@@ -81,13 +85,13 @@ func TestVolumesGrowWhereTheyCan(t *testing.T) {
 			if got := w.sizeOf("b"); got != tc.size {
 				t.Errorf("%s: size %s", tc.because, got)
 			}
-			if tc.event.Reason == "" {
+			if tc.reason == "" {
 				if len(w.said.Of(v1alpha1.ReasonVolumeGrowing))+len(w.said.Of(v1alpha1.ReasonVolumeCannotGrow))+len(w.said.Of(v1alpha1.ReasonVolumeLarger)) > 0 {
 					t.Errorf("events %v", w.said.List)
 				}
 				return
 			}
-			if said := w.said.Of(tc.event.Reason); len(said) != 1 || !strings.Contains(said[0], tc.says) || !strings.Contains(said[0], "b") {
+			if said := w.said.Of(tc.reason); len(said) != 1 || !strings.Contains(said[0], tc.says) || !strings.Contains(said[0], "b") {
 				t.Errorf("events %v", w.said.List)
 			}
 			// A volume that does not fit keeps nobody from running.
@@ -152,40 +156,5 @@ func TestGrowthThatTheAPIServerRefuses(t *testing.T) {
 	}
 	if len(w.deployments()) != 3 {
 		t.Error("the group does not run")
-	}
-}
-
-func TestResizing(t *testing.T) {
-	asked := func(c *corev1.PersistentVolumeClaim) {
-		c.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("20Gi")}
-	}
-	status := func(s corev1.ClaimResourceStatus) func(*corev1.PersistentVolumeClaim) {
-		return func(c *corev1.PersistentVolumeClaim) {
-			c.Status.AllocatedResourceStatuses = map[corev1.ResourceName]corev1.ClaimResourceStatus{corev1.ResourceStorage: s}
-		}
-	}
-	pending := func(c *corev1.PersistentVolumeClaim) {
-		c.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{
-			Type: corev1.PersistentVolumeClaimFileSystemResizePending, Status: corev1.ConditionTrue,
-		}}
-	}
-	for name, tc := range map[string]struct {
-		claim  *corev1.PersistentVolumeClaim
-		reason v1alpha1.Reason
-		says   string
-	}{
-		"done":        {claim(new("fast")), "", ""},
-		"under way":   {claim(new("fast"), asked), v1alpha1.ReasonVolumeGrowing, "20Gi"},
-		"file system": {claim(new("fast"), asked, pending), v1alpha1.ReasonVolumeGrowing, "delete the pod"},
-		"storage says no": {
-			claim(new("fast"), asked, status(corev1.PersistentVolumeClaimControllerResizeInfeasible)), v1alpha1.ReasonVolumeCannotGrow, "cannot",
-		},
-		"node says no": {
-			claim(new("fast"), asked, status(corev1.PersistentVolumeClaimNodeResizeInfeasible)), v1alpha1.ReasonVolumeCannotGrow, "cannot",
-		},
-	} {
-		if got := resizing(tc.claim); got.Reason != tc.reason || !strings.Contains(got.Message, tc.says) {
-			t.Errorf("%s: %+v", name, got)
-		}
 	}
 }

@@ -94,7 +94,7 @@ func worldOf(t *testing.T, builder *fake.ClientBuilder, group *v1alpha1.MysqlFai
 	made := builder.WithScheme(scheme).WithStatusSubresource(group).
 		WithTypeConverters(applyconfiguration.NewTypeConverter(scheme), clientgoapply.NewTypeConverter(clientgoscheme.Scheme),
 			managedfields.NewDeducedTypeConverter()).
-		WithIndex(&corev1.Pod{}, v1alpha1.IndexGroup, indexed).WithIndex(&appsv1.Deployment{}, v1alpha1.IndexGroup, indexed).
+		WithIndex(&corev1.Pod{}, v1alpha1.IndexGroup, indexed).WithIndex(&appsv1.Deployment{}, v1alpha1.IndexGroup, indexed).WithIndex(&corev1.Service{}, v1alpha1.IndexGroup, indexed).
 		WithIndex(&appsv1.StatefulSet{}, v1alpha1.IndexCacheSets, indexedCache).
 		WithObjects(append(others, group)...).
 		WithInterceptorFuncs(interceptor.Funcs{

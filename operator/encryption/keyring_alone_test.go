@@ -192,3 +192,17 @@ func TestWhatIsInAPodAlone(t *testing.T) {
 		t.Errorf("who could not look says %q, %v", why, err)
 	}
 }
+
+// TestACopyWhoseVolumeGoesLeavesTheOtherAlone: the keys of b are not risked for a copy on c that is gone when its pod ends.
+func TestACopyWhoseVolumeGoesLeavesTheOtherAlone(t *testing.T) {
+	replica := scope.SiteFacts{MysqlUp: true, Following: true}
+	s := &scope.Scope{Group: scopetest.Group(), Provisioned: map[string]bool{"b": true, "c": true}}
+	s.Group.Status.ActiveSite = "a"
+	s.Facts.Sites = map[string]scope.SiteFacts{"b": replica, "c": replica}
+	for _, terminating := range []bool{false, true} {
+		s.Terminating = map[string]bool{"c": terminating}
+		if alone(s, "b") != terminating {
+			t.Errorf("the claim of c is being deleted %t: b is alone %t", terminating, alone(s, "b"))
+		}
+	}
+}

@@ -158,10 +158,10 @@ func mayDiffer(s *scope.Scope, name string) bool {
 	return s.Facts.Sites[name].Diverged || record != nil && !record.LossExact && record.FromServerUUID != lineage.ServerReplaced
 }
 
-// alone is true if no other site but the active one is a healthy copy.
+// alone is true if no other site but the active one is a healthy copy that lasts.
 func alone(s *scope.Scope, name string) bool {
 	return !slices.ContainsFunc(s.Group.Spec.Sites, func(other v1alpha1.Site) bool {
-		return other.Name != name && other.Name != s.ActiveSite() && scope.HealthyCopy(s, other.Name)
+		return other.Name != name && other.Name != s.ActiveSite() && scope.LastingCopy(s, other.Name)
 	})
 }
 

@@ -18,6 +18,7 @@ func moving(s Site) bool    { return s.Moving }
 func candidate(s Site) bool { return s.Candidate }
 func diverged(s Site) bool  { return s.Diverged }
 func kept(s Site) bool      { return s.Kept != "" }
+func fenced(s Site) bool    { return s.Fenced != "" }
 func uncloned(s Site) bool  { return s.Uncloned }
 func held(s Site) bool      { return s.Held && !s.Active }
 

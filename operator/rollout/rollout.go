@@ -41,6 +41,8 @@ type Site struct {
 	Loading bool
 	// Kept says why the site's pod must not be replaced, whatever its template is; normally empty.
 	Kept string
+	// Fenced says that a person keeps the site fenced, so that it cannot take the role, and how to end that; normally empty.
+	Fenced string
 	// Diverged is true if the site has transactions that the group's history lacks.
 	Diverged bool
 	// Held is true for a site whose pod is back and serves, and that can get no further now: it has diverged, so a person must
@@ -222,13 +224,16 @@ func activeSite(g Group) Decision {
 	if g.RoleStays != "" {
 		return wait(v1alpha1.ReasonRoleStays, s.Name, "only the active site %s is left to update, and its role is not moved away: %s", s.Name, g.RoleStays)
 	}
-	// The role does not move to a candidate whose pod has the only copy of its keyring.
-	if _, ok := find(g.Sites, and(other, settled, not(diverged), not(kept))); !ok {
+	// The role does not move to a candidate whose pod has the only copy of its keyring, nor to one that a person keeps fenced. Such a fence ends
+	// again, so it is no reason to restart the active site, which nobody could replace meanwhile.
+	if _, ok := find(g.Sites, and(other, settled, not(diverged), not(kept), not(fenced))); !ok {
 		why := ""
 		if k, is := find(g.Sites, and(other, kept)); is {
 			why = "; " + k.Name + ": " + k.Kept
 		} else if h, is := find(g.Sites, and(other, held, not(diverged))); is {
 			why = "; " + h.Name + ": " + h.Trouble
+		} else if f, is := find(g.Sites, and(other, fenced, settled, not(diverged))); is {
+			why = "; " + f.Name + ": " + f.Fenced
 		}
 		return wait(v1alpha1.ReasonNoCandidate, s.Name, "only the active site %s is left to update, and no other site can take its role: "+
 			"its pod is replaced when one can%s", s.Name, why)

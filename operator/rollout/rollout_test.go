@@ -52,6 +52,8 @@ func sites(text string) []rollout.Site {
 				s.Moving = true
 			case "kept":
 				s.Kept = "its memory holds the only copy"
+			case "fenced":
+				s.Fenced = "a person keeps it fenced"
 			case "uncloned":
 				s.Uncloned = true
 			case "apart":
@@ -202,6 +204,18 @@ func TestNext(t *testing.T) {
 		"nobody can take the role": {
 			because: "b has diverged and c is never promoted",
 			sites:   "a active old settled; b new settled diverged; c dr new settled", reason: v1alpha1.ReasonNoCandidate, site: "a",
+		},
+		"the only candidate is kept fenced": {
+			because: "the role would be asked to move for ever; and while the active site's pod is replaced no site could take over",
+			sites:   "a active old settled; b new settled fenced; c dr new settled", reason: v1alpha1.ReasonNoCandidate, site: "a",
+		},
+		"another candidate is kept fenced": {
+			because: "c is fit, and takes it",
+			sites:   "a active old settled; b new settled fenced; c new settled", leave: "a", reason: v1alpha1.ReasonMovingRole, site: "a",
+		},
+		"a site that is kept fenced is updated": {
+			because: "it is a replica like any other",
+			sites:   "a active old settled; b old settled fenced", update: "b", reason: v1alpha1.ReasonUpdating, site: "b",
 		},
 		"the only other candidate is being made": {
 			because: "a site was replaced by another: the active one waits for it, or it would be gone with nobody to take its role",
@@ -400,6 +414,8 @@ func TestMessages(t *testing.T) {
 			"its pod is replaced when one can",
 		"a active old settled; b new apart": "only the active site a is left to update, and no other site can take its role: " +
 			"its pod is replaced when one can; b: another series",
+		"a active old settled; b new settled fenced": "only the active site a is left to update, and no other site can take its role: " +
+			"its pod is replaced when one can; b: a person keeps it fenced",
 	} {
 		if got := rollout.Next(group(text)); got.Message != want {
 			t.Errorf("%s:\n%q, want\n%q", text, got.Message, want)
@@ -418,6 +434,7 @@ func randomSite(t *rapid.T, name string, active bool) rollout.Site {
 	}
 	s.Settled, s.Refused = s.Settled && s.Exists && !s.Broken, !s.Exists && rapid.Bool().Draw(t, "refused")
 	s.Kept = rapid.SampledFrom([]string{"", "", "", "only copy"}).Draw(t, "kept")
+	s.Fenced = rapid.SampledFrom([]string{"", "", "", "kept fenced"}).Draw(t, "fenced")
 	return s
 }
 
@@ -452,7 +469,7 @@ func checkTaken(t *rapid.T, g rollout.Group, d rollout.Decision, taken string) {
 	var self rollout.Site
 	others, made, spared := 0, 0, 0
 	for _, s := range g.Sites {
-		if s.Name != taken && s.Exists && s.Candidate && s.Kept != "" {
+		if s.Name != taken && s.Exists && s.Candidate && (s.Kept != "" || s.Fenced != "") {
 			spared++
 		}
 		switch {
@@ -485,7 +502,7 @@ func checkTaken(t *rapid.T, g rollout.Group, d rollout.Decision, taken string) {
 		case s.Busy:
 			t.Fatalf("%+v while %s is busy", d, s.Name)
 		case d.Leave != "" && others == spared:
-			t.Fatalf("I16: %+v although nobody but a site whose pod has the only copy of its keyring can take the role", d)
+			t.Fatalf("I16, I29: %+v although nobody can take the role but a site whose pod has the only copy of its keyring, or that a person keeps fenced", d)
 		case s.Name == taken || !s.Exists:
 		case s.Held && !s.Active && (s.UpToDate || s.Kept != ""): // as far as it can come
 		case d.Update != "" && self.Uncloned && !self.Active && (!s.Active || s.Settled) && (!s.Starting || s.Settled): // it takes nothing away

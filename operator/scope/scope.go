@@ -79,6 +79,8 @@ type Scope struct {
 	// Upgrade knows what only another version of the operator changes.
 	Upgrade Upgrade
 
+	// Terminating are the sites whose volume claim is being deleted: their data is gone as soon as their pod ends.
+	Terminating map[string]bool
 	// VolumeNotes are what status and events will say of the data volumes.
 	VolumeNotes []VolumeNote
 

@@ -46,6 +46,9 @@ func HealthyCopy(s *Scope, site string) bool {
 	return s.Provisioned[site] && !Replaced(s, site) && f.MysqlUp && f.Following && !f.Diverged && !f.Filtered && !f.Cloning && s.Busy[site] == ""
 }
 
+// LastingCopy is true for a healthy copy that is still there when its pod ends: only such a copy lets another one be given up.
+func LastingCopy(s *Scope, site string) bool { return HealthyCopy(s, site) && !s.Terminating[site] }
+
 // ReplacedBy returns the record of the failover that took a site's role away; nil if there was none, or if the site was active again later.
 func ReplacedBy(group *v1alpha1.MysqlFailoverGroup, site string) *v1alpha1.FailoverRecord {
 	for i, record := range group.Status.Failovers {

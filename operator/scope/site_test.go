@@ -14,3 +14,15 @@ func TestAReplicaThatMayLackRowsIsNoHealthyCopyI14(t *testing.T) {
 		}
 	}
 }
+
+// TestACopyWhoseVolumeGoesDoesNotLastI14: it protects no other site from being cloned, but is protected itself as long as it is there.
+func TestACopyWhoseVolumeGoesDoesNotLastI14(t *testing.T) {
+	s := &Scope{Provisioned: map[string]bool{"b": true}}
+	s.Facts.Sites = map[string]SiteFacts{"b": {MysqlUp: true, Following: true}}
+	for _, terminating := range []bool{false, true} {
+		s.Terminating = map[string]bool{"b": terminating}
+		if !HealthyCopy(s, "b") || LastingCopy(s, "b") == terminating {
+			t.Errorf("I14: terminating %t: healthy %t, lasting %t", terminating, HealthyCopy(s, "b"), LastingCopy(s, "b"))
+		}
+	}
+}

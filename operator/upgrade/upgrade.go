@@ -63,7 +63,7 @@ func Next(t Turn, groups []pace.Group, p Policy, now time.Time) Turn {
 func goOn(t Turn, groups []pace.Group, p Policy, now time.Time) Turn {
 	at := slices.IndexFunc(groups, func(g pace.Group) bool { return g.Name == t.Group })
 	if at < 0 || groups[at].Pinned && t.Stopped != "" {
-		// It is gone, or after a stop a person leaves it alone.
+		// It is gone or another operator's, or after a stop a person leaves it alone.
 		t.Group, t.Began, t.Since = "", time.Time{}, time.Time{}
 		return t
 	}

@@ -183,10 +183,19 @@ func (w *Register) Drop(key scope.SiteKey) {
 
 // Forget cancels and drops all work on a group. What still ends of it changes nothing.
 func (w *Register) Forget(group types.NamespacedName) {
+	w.forget(func(key scope.SiteKey) bool { return key.Group == group })
+}
+
+// ForgetSite cancels and drops all work on a site that was removed: a clone of it would keep the donor from other sites until it gives up.
+func (w *Register) ForgetSite(site scope.SiteKey) {
+	w.forget(func(key scope.SiteKey) bool { return key == site })
+}
+
+func (w *Register) forget(is func(scope.SiteKey) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for key, j := range w.jobs {
-		if key.Group != group {
+		if !is(key) {
 			continue
 		}
 		if j.runs != nil {
@@ -195,7 +204,7 @@ func (w *Register) Forget(group types.NamespacedName) {
 		delete(w.jobs, key)
 	}
 	for key, o := range w.rotations {
-		if key.Group != group {
+		if !is(key) {
 			continue
 		}
 		if o.runs != nil {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,10 +47,14 @@ type Options struct {
 	Client client.Client
 	Live   client.Reader
 	// Lease is the Lease of the turn.
-	Lease    types.NamespacedName
-	Policy   upgrade.Policy
-	Recorder *events.Recorder
-	Log      *slog.Logger
+	Lease types.NamespacedName
+	// Own is the Lease with which this process leads, as namespace/name; empty without leader election.
+	Own string
+	// Namespaces are those whose groups this operator operates; empty means all.
+	Namespaces []string
+	Policy     upgrade.Policy
+	Recorder   *events.Recorder
+	Log        *slog.Logger
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -171,7 +176,8 @@ func (k *Keeper) lease(ctx context.Context) (*coordinationv1.Lease, error) {
 	return lease, nil
 }
 
-// groups returns all groups as the decision sees them. It reads the one that has the turn live: the cache's copy may be older than its turn.
+// groups returns the groups of this operator as the decision sees them, and all objects that were read. It reads the one that has the turn
+// live: the cache's copy may be older than its turn. A group that has left this operator counts as gone, or its turn would never end.
 func (k *Keeper) groups(ctx context.Context, holder string) ([]pace.Group, map[string]*v1alpha1.MysqlFailoverGroup, error) {
 	list := &v1alpha1.MysqlFailoverGroupList{}
 	if err := k.Client.List(ctx, list); err != nil {
@@ -181,22 +187,52 @@ func (k *Keeper) groups(ctx context.Context, holder string) ([]pace.Group, map[s
 	for i := range list.Items {
 		objects[client.ObjectKeyFromObject(&list.Items[i]).String()] = &list.Items[i]
 	}
-	if holder != "" {
-		live := &v1alpha1.MysqlFailoverGroup{}
-		err := k.Live.Get(ctx, keyOf(holder), live)
-		if client.IgnoreNotFound(err) != nil {
-			return nil, nil, fmt.Errorf("read the group that has the turn: %w", err)
-		}
-		objects[holder] = live
-		if err != nil {
-			delete(objects, holder)
-		}
+	if err := k.readHolder(ctx, holder, objects); err != nil {
+		return nil, nil, err
 	}
 	var groups []pace.Group
-	for _, g := range objects {
-		groups = append(groups, pace.See(g, k.Revision))
+	for name, g := range objects {
+		if k.left(name, objects) == "" {
+			groups = append(groups, pace.See(g, k.Revision))
+		}
 	}
 	return groups, objects, nil
+}
+
+// readHolder reads the group that has the turn live. One that cannot be read keeps its turn: nobody knows what a bad version does to it now.
+// One outside the watched namespaces is not read: the API server would refuse that for ever, and another operator may have its pods.
+func (k *Keeper) readHolder(ctx context.Context, holder string, objects map[string]*v1alpha1.MysqlFailoverGroup) error {
+	if holder == "" || !k.watches(keyOf(holder).Namespace) {
+		delete(objects, holder)
+		return nil
+	}
+	live := &v1alpha1.MysqlFailoverGroup{}
+	err := k.Live.Get(ctx, keyOf(holder), live)
+	switch {
+	case apierrors.IsNotFound(err):
+		delete(objects, holder)
+	case err != nil:
+		return fmt.Errorf("read the group that has the turn: %w", err)
+	default:
+		objects[holder] = live
+	}
+	return nil
+}
+
+// watches is true for a namespace whose groups this operator operates.
+func (k *Keeper) watches(namespace string) bool {
+	return len(k.Namespaces) == 0 || slices.Contains(k.Namespaces, namespace)
+}
+
+// left says why a group is not this operator's; empty if it is, or if it was deleted.
+func (k *Keeper) left(name string, objects map[string]*v1alpha1.MysqlFailoverGroup) string {
+	if namespace := keyOf(name).Namespace; !k.watches(namespace) {
+		return "this operator does not watch namespace " + namespace
+	}
+	if g := objects[name]; g != nil {
+		return pace.Elsewhere(g, k.Own)
+	}
+	return ""
 }
 
 // tell emits what happened, on the group that it happened to.
@@ -210,7 +246,13 @@ func (k *Keeper) tell(before, after upgrade.Turn, objects map[string]*v1alpha1.M
 		say(after.Group, eventBegan, "It is the group's turn to be given the pods of this version of the operator, one site after the other")
 	}
 	if before.Group != "" && after.Group == "" {
-		say(before.Group, eventEnded, "The group's turn is over")
+		note, key := "The group's turn is over", keyOf(before.Group)
+		if why := k.left(before.Group, objects); why != "" {
+			note += ": " + why
+			k.Log.Info("the group that had the turn of the upgrade has left this operator; its turn is over",
+				"namespace", key.Namespace, "group", key.Name, "why", why)
+		}
+		say(before.Group, eventEnded, note)
 	}
 	if before.Stopped == "" && after.Stopped != "" {
 		k.Log.Warn("no other group is upgraded until a person resumes", "why", after.Stopped)
