@@ -129,7 +129,7 @@ var layout = map[string]rule{
 	"operator/certificates":           {own: []string{"internal/chain", "operator/certs", "operator/scope", "operator/render", "operator/report", "operator/request", "api/v1alpha1"}},
 	"operator/controller":             {own: []string{"operator/limits", "operator/cacheobjects", "operator/certificates", "operator/scope", "operator/apply", "operator/work", "operator/follow", "operator/clone", "operator/accounts", "operator/encryption", "operator/signing", "operator/access", "operator/claims", "operator/failover", "operator/keyring", "operator/lineage", "operator/passwords", "operator/recipients", "operator/render", "operator/restoring", "operator/report", "operator/request", "operator/rollout", "operator/securing", "operator/volumes", "api", "internal"}},
 	"operator/escrow":                 {own: []string{"api/v1alpha1", "api/wire"}},
-	"operator/server":                 {own: []string{"operator/report", "api", "internal/door", "internal/gtid"}},
+	"operator/server":                 {own: []string{"operator/report", "api", "internal/clock", "internal/door", "internal/gtid"}},
 	"backup":                          {own: []string{"backup", "api/wire", "internal/program"}, ban: kubernetes},
 	"backup/archiver":                 {own: []string{"internal/archive", "internal/bucket", "internal/gtid", "api/wire", "api/client"}, ban: kubernetes},
 	"backup/job":                      {own: []string{"backup/job/loading", "backup/job/making", "backup/job/terms", "internal/bucket"}, ban: kubernetes},

@@ -67,7 +67,7 @@ func (f *fleet) rebuild(g *group) {
 	view := report.LiveView{Missing: f.missing(), Denied: f.link.Denied}
 	object := g.object
 	if g.told != nil && !f.fellBack {
-		view = report.LiveView{Status: wire.StatusList{IssuedAt: g.told.Clock, Groups: []wire.GroupStatus{g.told.Status}}}
+		view = report.LiveView{Status: wire.StatusList{IssuedAt: g.issuedAt(), Groups: []wire.GroupStatus{g.told.Status}}}
 		if object == nil {
 			object = standIn(g.told.Status)
 		}
@@ -160,10 +160,11 @@ func (f *fleet) absorbChanges(c feed.Changes) {
 		if g.told != nil {
 			f.compare(g, g.told.Status, t)
 		}
-		g.told = &t
+		g.told, g.aged = &t, false
 		g.count(t.Status)
 		f.rebuild(g)
 	}
+	f.absorbAges(c)
 	for _, name := range c.Gone {
 		if g := f.groups[name]; g != nil {
 			g.told = nil
@@ -325,8 +326,9 @@ func keep(news []item) []item {
 
 // sample adds a second to the plots.
 func (f *fleet) sample() {
-	_, stale := f.stale()
+	_, silent := f.stale()
 	for _, g := range f.groups {
+		stale := silent || g.isStale()
 		for _, s := range g.report.Sites {
 			if s.Active {
 				pace := canvas.UnknownSample
