@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/gtid"
@@ -19,6 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/tui/feed"
 	"github.com/mysql-mfg/mfg/tui/gauge"
 	"github.com/mysql-mfg/mfg/tui/paint"
+	"github.com/mysql-mfg/mfg/tui/standin"
 )
 
 // fleet is every known group, in the order of the list.
@@ -69,11 +68,11 @@ func (f *fleet) rebuild(g *group) {
 	if g.told != nil && !f.fellBack {
 		view = report.LiveView{Status: wire.StatusList{IssuedAt: g.issuedAt(), Groups: []wire.GroupStatus{g.told.Status}}}
 		if object == nil {
-			object = standIn(g.told.Status)
+			object = standin.Group(g.told.Status)
 		}
 	}
 	if object == nil && g.told != nil {
-		object = standIn(g.told.Status)
+		object = standin.Group(g.told.Status)
 	}
 	if object != nil {
 		g.report = report.Build(object, view)
@@ -122,19 +121,6 @@ func (f *fleet) heardEvents(h Answer) {
 			g.events = h.Events
 		}
 	}
-}
-
-// standIn makes a custom resource from the operator's words alone.
-func standIn(s wire.GroupStatus) *v1alpha1.MysqlFailoverGroup {
-	g := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Group}}
-	for _, site := range s.Sites {
-		g.Spec.Sites = append(g.Spec.Sites, v1alpha1.Site{Name: site.Name, Role: v1alpha1.SiteRole(site.Role)})
-	}
-	g.Status.ActiveSite, g.Status.Epoch = s.ActiveSite, s.Epoch
-	// Conditions are unknown. An empty one keeps the report from saying that no operator looks at the group.
-	g.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionUnknown}}
-	standInCache(g, s.Cache)
-	return g
 }
 
 // absorbChanges applies what the stream said.
