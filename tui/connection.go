@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mysql-mfg/mfg/internal/clock"
 	"github.com/mysql-mfg/mfg/tui/canvas"
 	"github.com/mysql-mfg/mfg/tui/feed"
 	"github.com/mysql-mfg/mfg/tui/paint"
@@ -28,7 +29,7 @@ func (c connection) stale() (time.Duration, bool) {
 	if c.heardAt.IsZero() {
 		return 0, false
 	}
-	quiet := c.now.Sub(c.heardAt)
+	quiet := clock.Elapsed(c.heardAt, c.now)
 	return max(0, quiet), !c.link.Up || quiet > quietAfter
 }
 
@@ -67,7 +68,7 @@ func (c connection) trust() canvas.Line {
 }
 
 // resourceAge is how long ago the custom resources were last heard of: without an error they have not changed since.
-func (c connection) resourceAge() time.Duration { return max(0, c.now.Sub(c.objectsAt)) }
+func (c connection) resourceAge() time.Duration { return max(0, clock.Elapsed(c.objectsAt, c.now)) }
 
 // isBlind is true while neither the operator nor the API server says anything.
 func (c connection) isBlind() bool { return c.objectErr != "" && (c.fellBack || c.heardAt.IsZero()) }

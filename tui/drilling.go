@@ -11,14 +11,6 @@ import (
 // theEnd is a place further down than any page goes: a reader there stays at the newest line.
 const theEnd = 1 << 30
 
-// siteAt returns the name of a group's site in the order of the list; empty if there are fewer.
-func (g *group) siteAt(i int) string {
-	if i >= len(g.report.Sites) {
-		return ""
-	}
-	return g.report.Sites[i].Name
-}
-
 // drillInto shows what is below a site, or below all sites of a group.
 func (m *Model) drillInto(name string, kind drill.Kind, site string) tea.Cmd {
 	g := m.fleet.groups[name]

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/internal/gtid"
@@ -19,6 +17,7 @@ import (
 	"github.com/mysql-mfg/mfg/tui/feed"
 	"github.com/mysql-mfg/mfg/tui/gauge"
 	"github.com/mysql-mfg/mfg/tui/paint"
+	"github.com/mysql-mfg/mfg/tui/standin"
 )
 
 // fleet is every known group, in the order of the list.
@@ -67,13 +66,13 @@ func (f *fleet) rebuild(g *group) {
 	view := report.LiveView{Missing: f.missing(), Denied: f.link.Denied}
 	object := g.object
 	if g.told != nil && !f.fellBack {
-		view = report.LiveView{Status: wire.StatusList{IssuedAt: g.told.Clock, Groups: []wire.GroupStatus{g.told.Status}}}
+		view = report.LiveView{Status: wire.StatusList{IssuedAt: g.issuedAt(), Groups: []wire.GroupStatus{g.told.Status}}}
 		if object == nil {
-			object = standIn(g.told.Status)
+			object = standin.Group(g.told.Status)
 		}
 	}
 	if object == nil && g.told != nil {
-		object = standIn(g.told.Status)
+		object = standin.Group(g.told.Status)
 	}
 	if object != nil {
 		g.report = report.Build(object, view)
@@ -124,19 +123,6 @@ func (f *fleet) heardEvents(h Answer) {
 	}
 }
 
-// standIn makes a custom resource from the operator's words alone.
-func standIn(s wire.GroupStatus) *v1alpha1.MysqlFailoverGroup {
-	g := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Group}}
-	for _, site := range s.Sites {
-		g.Spec.Sites = append(g.Spec.Sites, v1alpha1.Site{Name: site.Name, Role: v1alpha1.SiteRole(site.Role)})
-	}
-	g.Status.ActiveSite, g.Status.Epoch = s.ActiveSite, s.Epoch
-	// Conditions are unknown. An empty one keeps the report from saying that no operator looks at the group.
-	g.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionUnknown}}
-	standInCache(g, s.Cache)
-	return g
-}
-
 // absorbChanges applies what the stream said.
 func (f *fleet) absorbChanges(c feed.Changes) {
 	if !c.At.IsZero() {
@@ -160,10 +146,11 @@ func (f *fleet) absorbChanges(c feed.Changes) {
 		if g.told != nil {
 			f.compare(g, g.told.Status, t)
 		}
-		g.told = &t
+		g.told, g.aged = &t, false
 		g.count(t.Status)
 		f.rebuild(g)
 	}
+	f.absorbAges(c)
 	for _, name := range c.Gone {
 		if g := f.groups[name]; g != nil {
 			g.told = nil
@@ -325,8 +312,9 @@ func keep(news []item) []item {
 
 // sample adds a second to the plots.
 func (f *fleet) sample() {
-	_, stale := f.stale()
+	_, silent := f.stale()
 	for _, g := range f.groups {
+		stale := silent || g.isStale()
 		for _, s := range g.report.Sites {
 			if s.Active {
 				pace := canvas.UnknownSample

@@ -150,7 +150,7 @@ func (v groupView) activeLine(r report.MysqlFailoverGroupReport) canvas.Line {
 func (v groupView) countdowns(width int) canvas.Block {
 	var out canvas.Block
 	if until := v.g.report.PausedUntil; until != nil {
-		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Paused", Style: canvas.Warn}, fmt.Sprintf("%s left: a lost active site is not replaced until %s", v.Left(*until), until.Format(time.RFC3339)), width)...)
+		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Paused", Style: canvas.Warn}, v.pauseWords(*until), width)...)
 	}
 	change := v.timeline()
 	if change.IsRunning() {
@@ -254,4 +254,12 @@ func (v groupView) ticker() []item {
 	}
 	slices.SortStableFunc(out, func(a, b item) int { return cmp.Compare(a.at.UnixMilli(), b.at.UnixMilli()) })
 	return out
+}
+
+// pauseWords says how long the pause lasts. Its end is not yet that of its effect: the operator ends it when it looks.
+func (v groupView) pauseWords(until time.Time) string {
+	if !until.After(v.clock()) {
+		return fmt.Sprintf("its time was over at %s; the operator resumes the group at its next look, and replaces no lost active site before", until.Format(time.RFC3339))
+	}
+	return fmt.Sprintf("%s left: a lost active site is not replaced until %s", v.Left(until), until.Format(time.RFC3339))
 }

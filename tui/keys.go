@@ -126,7 +126,8 @@ func (m *Model) openGroup(name string) {
 	if m.open != name {
 		m.eventsAt, m.whyAt, m.why = time.Time{}, time.Time{}, Answer{}
 	}
-	m.page, m.open, m.cursor, m.site, m.scroll = pageGroup, name, name, 0, 0
+	m.page, m.open, m.cursor, m.site, m.scroll = pageGroup, name, name, "", 0
+	m.chooseSite(0)
 }
 
 func (m *Model) openWhy(name string) {
@@ -157,12 +158,11 @@ func (m *Model) groupKey(k tea.KeyPressMsg) tea.Cmd {
 	case m.page != pageGroup || g == nil:
 		return m.pageKey(k)
 	}
-	sites := len(g.report.Sites)
 	switch k.String() {
 	case "j", "down", "right":
-		m.site = max(0, min(sites-1, m.site+1))
+		m.chooseSite(1)
 	case "k", "up", "left":
-		m.site = max(0, m.site-1)
+		m.chooseSite(-1)
 	case "tab":
 		m.next(1)
 	case "shift+tab":
@@ -170,11 +170,11 @@ func (m *Model) groupKey(k tea.KeyPressMsg) tea.Cmd {
 	case "x":
 		m.openWhy(m.open)
 	case "d", "enter":
-		return m.drillInto(m.open, drill.Pods, g.siteAt(m.site))
+		return m.drillInto(m.open, drill.Pods, m.siteNow())
 	case "l":
-		return m.drillInto(m.open, drill.Logs, g.siteAt(m.site))
+		return m.drillInto(m.open, drill.Logs, m.siteNow())
 	case "s":
-		m.shell(g, g.siteAt(m.site))
+		m.shell(g, m.siteNow())
 	case "f":
 		return m.siteAction(VerbFailover)
 	case "c":
@@ -218,10 +218,12 @@ func (m *Model) next(by int) {
 
 func (m *Model) siteAction(verb string) tea.Cmd {
 	g := m.fleet.groups[m.open]
-	if m.site >= len(g.report.Sites) {
+	site := m.siteNow()
+	if site == "" {
+		m.say("choose a site first", "")
 		return nil
 	}
-	return m.act(g.action(verb, g.report.Sites[m.site].Name))
+	return m.act(g.action(verb, site))
 }
 
 func (m *Model) pauseOrResume(g *group) tea.Cmd {

@@ -374,3 +374,14 @@ func TestLateWhy(t *testing.T) {
 		t.Errorf("why of %q", s.m.why.name())
 	}
 }
+
+// TestEndedWhileAVerbRuns: who ended the process while a verb had the terminal meant the dashboard too.
+func TestEndedWhileAVerbRuns(t *testing.T) {
+	s := begin(Options{})
+	if _, cmd := s.m.Update(done{err: ErrEnded}); cmd == nil || !quits(cmd) {
+		t.Error("the dashboard goes on")
+	}
+	if _, cmd := s.m.Update(done{err: io.EOF}); cmd != nil {
+		t.Error("the failure of a verb ends the dashboard")
+	}
+}

@@ -118,7 +118,7 @@ func (v listView) columns(width, from, to int) []canvas.Column {
 		}
 		mark.Cells = append(mark.Cells, sign)
 		name.Cells = append(name.Cells, canvas.Span{Text: v.shortName(r), Style: canvas.Strong})
-		status.Cells = append(status.Cells, canvas.Span{Text: statusSign(r) + string(r.Summary), Style: summaryStyle(r.Summary)})
+		status.Cells = append(status.Cells, v.status(g))
 		active.Cells = append(active.Cells, canvas.Span{Text: paint.OrNone(r.ActiveSite)})
 		sites.Cells = append(sites.Cells, sitesSpan(r.Sites))
 		worst := g.worst()
@@ -175,6 +175,14 @@ func (g *group) lags(n int) []float64 {
 		}
 	}
 	return out
+}
+
+// status says how old the state is instead of the state, if the operator's loop for the group stands still: no one knows it.
+func (v listView) status(g *group) canvas.Span {
+	if g.isStale() {
+		return canvas.Span{Text: "! STALE " + paint.Seconds(g.lookedAgo(v.now)), Style: canvas.Bad}
+	}
+	return canvas.Span{Text: statusSign(g.report) + string(g.report.Summary), Style: summaryStyle(g.report.Summary)}
 }
 
 func statusSign(r report.MysqlFailoverGroupReport) string {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/mysql-mfg/mfg/internal/clock"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 	"github.com/mysql-mfg/mfg/tui/canvas"
 	"github.com/mysql-mfg/mfg/tui/gauge"
@@ -197,7 +198,7 @@ func (v sitesView) reading(site string) (gauge.Reading, bool) {
 	if v.g.figuresAt.IsZero() {
 		return gauge.Reading{}, false
 	}
-	if v.now.Sub(v.g.figuresAt) <= figuresHold && v.g.isReachable(site) {
+	if clock.Elapsed(v.g.figuresAt, v.now) <= figuresHold && v.g.isReachable(site) {
 		for _, r := range v.g.figures {
 			if r.Site == site {
 				return r, true

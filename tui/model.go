@@ -94,7 +94,7 @@ type Model struct {
 	back     page // from help and why
 	cursor   string
 	open     string
-	site     int
+	site     string // the chosen one, by name: sites come and go
 	scroll   int
 	prompt   prompt
 	typed    string
@@ -126,6 +126,11 @@ type group struct {
 	name   string
 	object *v1alpha1.MysqlFailoverGroup // nil: not read
 	told   *feed.Told                   // nil: not told
+	// age is how long ago the operator had last looked at the group when it said so, and agedAt this machine's clock at that; aged is false
+	// while it has not said so since it told.
+	age    time.Duration
+	agedAt time.Time
+	aged   bool
 	report report.MysqlFailoverGroupReport
 	// lag, behind and commits are the measures of each site, second by second; counters make the commits.
 	lag, behind, commits map[string]*canvas.Trace

@@ -3,12 +3,14 @@
 package tui
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/clock"
 	"github.com/mysql-mfg/mfg/tui/drill"
 	"github.com/mysql-mfg/mfg/tui/feed"
 )
@@ -45,10 +47,12 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 	case feed.Changes:
 		m.fleet.absorbChanges(msg)
 		m.arrange()
+		m.settle()
 		m.forgetWhy()
 	case feed.Objects:
 		m.fleet.absorbObjects(msg)
 		m.arrange()
+		m.settle()
 	case events:
 		m.fleet.heardEvents(Answer(msg))
 	case figures:
@@ -65,6 +69,9 @@ func (m *Model) take(msg tea.Msg) tea.Cmd {
 			m.why, m.whyHeard = Answer(msg), m.fleet.now
 		}
 	case done:
+		if errors.Is(msg.err, ErrEnded) {
+			return tea.Quit
+		}
 		m.say(outcome(msg), "")
 	}
 	return nil
@@ -135,7 +142,7 @@ func (m *Model) look() tea.Cmd {
 func (m *Model) forgetWhy() {
 	g := m.fleet.groups[m.open]
 	over := g == nil || m.page != pageWhy && !g.deciding()
-	if over || m.fleet.heardAt.Sub(m.whyHeard) > whyHold {
+	if over || clock.Elapsed(m.whyHeard, m.fleet.heardAt) > whyHold {
 		m.why = Answer{}
 	}
 }
@@ -156,6 +163,9 @@ func outcome(d done) string {
 	}
 	return what + ": done"
 }
+
+// ErrEnded is what a Runner returns if the process was told to end while it had the terminal: then no one else hears the signal.
+var ErrEnded = errors.New("the process was told to end")
 
 // Runner carries out an action on the terminal, and then says the outcome in a line.
 type Runner interface {

@@ -91,13 +91,13 @@ func (m Model) groupPage(width int) canvas.Block {
 	if !m.fleet.knows(m.open) {
 		return canvas.Block{nil, {{Text: "  no group " + m.open + " is known", Style: canvas.Warn}}, {{Text: "  " + m.fleet.objectErr, Style: canvas.Bad}}}
 	}
-	return groupView{painter: m.painter(), g: m.fleet.groups[m.open], selected: m.site, why: m.why}.draw(width)
+	return groupView{painter: m.painter(), g: m.fleet.groups[m.open], selected: m.chosen(), why: m.why}.draw(width)
 }
 
 // header says what is shown and how far to trust it.
 func (m Model) header() canvas.Line {
 	left := canvas.Line{{Text: " mfg ", Style: canvas.Chosen}, {Text: " "}, {Text: m.where(), Style: canvas.Strong}}
-	right := append(m.fleet.trust(), canvas.Span{Text: "  " + m.fleet.clock().UTC().Format("15:04:05Z"), Style: canvas.Faint})
+	right := append(m.trust(), canvas.Span{Text: "  " + m.fleet.clock().UTC().Format("15:04:05Z"), Style: canvas.Faint})
 	if m.options.AllowActions {
 		right = append(right, canvas.Span{Text: "  actions"})
 	} else {
@@ -109,6 +109,15 @@ func (m Model) header() canvas.Line {
 	}
 	room := max(0, m.width-right.Width()-1)
 	return append(m.signs.Fit(left, room), append(canvas.Line{{Text: " "}}, right...)...)
+}
+
+// trust is how old the page is, in words: what is shown of one group is no younger than the operator's last look at it.
+func (m Model) trust() canvas.Line {
+	g := m.fleet.groups[m.open]
+	if _, silent := m.fleet.stale(); m.page == pageList || m.page == pageHelp || g == nil || silent || !g.isStale() {
+		return m.fleet.trust()
+	}
+	return canvas.Line{{Text: "STALE for " + paint.Seconds(g.lookedAgo(m.fleet.now)), Style: canvas.Bad}}
 }
 
 func (m Model) where() string {
@@ -127,15 +136,21 @@ func (m Model) where() string {
 	if namespace == "" {
 		namespace = "all namespaces"
 	}
-	bad := 0
+	bad, stale := 0, 0
 	for _, g := range m.fleet.groups {
-		if g.gravity() > 0 {
+		switch {
+		case g.isStale():
+			stale++
+		case g.gravity() > 0:
 			bad++
 		}
 	}
 	words := fmt.Sprintf("%s  %d groups", namespace, len(m.fleet.groups))
 	if bad > 0 {
 		words += fmt.Sprintf(", %d not ready", bad)
+	}
+	if stale > 0 {
+		words += fmt.Sprintf(", %d STALE", stale)
 	}
 	return words
 }

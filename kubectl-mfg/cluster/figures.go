@@ -64,9 +64,11 @@ func (a *API) figuresOf(ctx context.Context, pod corev1.Pod) gauge.Reading {
 	site := pod.Labels[v1alpha1.LabelSite]
 	r, err := a.proxiedFigures(ctx, pod, site)
 	if err != nil && ctx.Err() == nil && MayForward(err) {
-		if forwarded, failed := a.forwardedFigures(ctx, pod, site); failed == nil {
+		forwarded, failed := a.forwardedFigures(ctx, pod, site)
+		if failed == nil {
 			return forwarded
 		}
+		err = moreTelling(err, failed)
 	}
 	switch {
 	case apierrors.IsForbidden(err):

@@ -100,3 +100,28 @@ func TestFigures(t *testing.T) {
 		t.Error("a pod that does not run was asked")
 	}
 }
+
+// TestFiguresOfWhoMayOnlyForward: a user who may forward ports, and not use the proxy, is told what became of the forward, not that a
+// right is missing.
+func TestFiguresOfWhoMayOnlyForward(t *testing.T) {
+	for code, want := range map[int]string{http.StatusInternalServerError: "does not answer", http.StatusForbidden: "you may neither"} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/portforward") {
+				http.Error(w, "no", code)
+				return
+			}
+			http.Error(w, "no", http.StatusForbidden)
+		}))
+		defer server.Close()
+		config := &rest.Config{Host: server.URL}
+		kube, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "mysql-orders-paris", Namespace: "shop", Labels: map[string]string{v1alpha1.LabelSite: "paris"}}}
+		r := (&API{kube: kube, config: config}).figuresOf(t.Context(), pod)
+		if !strings.Contains(r.Error, want) {
+			t.Errorf("a forward that ends with %d: %q, want %q", code, r.Error, want)
+		}
+	}
+}

@@ -134,8 +134,8 @@ func (a *API) operators(ctx context.Context, operatorNamespace string) ([]corev1
 // forwardTo leads a port of this machine to one of a pod, until end is called.
 func (a *API) forwardTo(ctx context.Context, pod corev1.Pod, to int) (port int, end func(), err error) {
 	target := a.kube.CoreV1().RESTClient().Post().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("portforward").URL()
-	refusal := &refusedUpgrade{}
-	dialer, err := dialer(refusal.noting(a.config), target)
+	refusal, upgrade := &refusedUpgrade{}, &upgraded{}
+	dialer, err := dialer(refusal.noting(upgrade.noting(ctx, a.config)), target)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -147,20 +147,25 @@ func (a *API) forwardTo(ctx context.Context, pod corev1.Pod, to int) (port int, 
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- forward.ForwardPorts() }()
+	end = func() {
+		close(stop)
+		upgrade.end()
+	}
 	select {
 	case <-ready:
 	case err := <-ended:
+		upgrade.end()
 		return 0, nil, fmt.Errorf("forward a port: %w", refusal.instead(err))
 	case <-ctx.Done():
-		close(stop)
+		end()
 		return 0, nil, ctx.Err()
 	}
 	ports, err := forward.GetPorts()
 	if err != nil {
-		close(stop)
+		end()
 		return 0, nil, fmt.Errorf("forward a port: %w", err)
 	}
-	return int(ports[0].Local), func() { close(stop) }, nil
+	return int(ports[0].Local), end, nil
 }
 
 // dialer prefers a WebSocket, as kubectl does.

@@ -6,15 +6,19 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"os/signal"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -363,5 +367,48 @@ func TestLocale(t *testing.T) {
 		if got := dashboard.SpeaksUnicode(func(name string) string { return c.env[name] }); got != c.want {
 			t.Errorf("%v: %t", c.env, got)
 		}
+	}
+}
+
+// asks is a terminal that tells when a question stands on it.
+type asks chan struct{}
+
+func (a asks) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), "[y/N]") {
+		close(a)
+	}
+	return len(p), nil
+}
+
+// TestTerminatedWhileAsked: SIGTERM while a verb of the dashboard asks ends the question, and the dashboard with it.
+func TestTerminatedWhileAsked(t *testing.T) {
+	heard := make(chan os.Signal, 1)
+	signal.Notify(heard, syscall.SIGTERM) // the test itself outlives it, whatever the dashboard does
+	defer signal.Stop(heard)
+	keys, person, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = keys.Close(), person.Close() }()
+	f := loadHealthy(t)
+	env := cli.Environment{Now: func() time.Time { return noon }, Getenv: func(string) string { return "" }, Terminal: func() (int, bool) { return 80, true },
+		Interactive: func() bool { return true }, Wait: func(context.Context, time.Duration) bool { return true }}
+	d := dashboard.NewAction(env, clusterAt(t, f), live.DefaultNamespace, tui.Action{Verb: tui.VerbFailover, Namespace: "shop", Group: "orders", Argument: "frankfurt"})
+	asked := make(asks)
+	d.SetStdin(keys)
+	d.SetStdout(asked)
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run() }()
+	<-asked
+	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		if !errors.Is(err, tui.ErrEnded) || len(f.patched) != 0 {
+			t.Errorf("%v, changed %v", err, f.patched)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the question is still asked")
 	}
 }

@@ -41,7 +41,8 @@ func TestDrill(t *testing.T) {
 		"NotBack":  {"--yes --canary=false", onlyThere, well, cli.ExitRefused, 2, "drill-not-back.txt"},
 		"DryRun":   {"--dry-run=client", nil, well, cli.ExitHealthy, 0, "drill-plan.txt"},
 		"Unwell":   {"--yes --canary=false", nil, func(f *fakeAPI) { well(f); lost(f) }, cli.ExitRefused, 0, ""},
-		"Nobody":   {"--yes --canary=false", nil, func(*fakeAPI) {}, cli.ExitRefused, 0, ""},
+		"Nobody":   {"--yes --canary=false", nil, func(f *fakeAPI) { f.groups[0].Status.Forecast = &v1alpha1.Forecast{} }, cli.ExitRefused, 0, ""},
+		"NotSaid":  {"--yes --canary=false", nil, func(*fakeAPI) {}, cli.ExitRefused, 0, ""},
 		"NoAnswer": {"", nil, well, cli.ExitUsage, 0, ""},
 		"Server":   {"--dry-run=server", nil, well, cli.ExitUsage, 0, ""},
 	}
@@ -58,7 +59,7 @@ func TestDrill(t *testing.T) {
 			if got.code != tc.code || len(f.patched) != tc.moves {
 				t.Errorf("exit code %d, want %d; %d moves, want %d; stderr:\n%s", got.code, tc.code, len(f.patched), tc.moves, got.errOut)
 			}
-			if says := map[string]string{"Unwell": "a drill is for a group that is well", "Nobody": "no site would take over"}[name]; !strings.Contains(got.errOut, says) {
+			if says := map[string]string{"Unwell": "a drill is for a group that is well", "Nobody": "no site would take over", "NotSaid": "has not said yet"}[name]; !strings.Contains(got.errOut, says) {
 				t.Errorf("lacks %q: %+v", says, got)
 			}
 			if tc.golden != "" {
@@ -87,5 +88,25 @@ func TestDrillNotBegun(t *testing.T) {
 	}
 	if got := run(t, f, runOptions{}, strings.Fields("drill orders -n shop --yes")...); got.code != cli.ExitRefused || got.out != "" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestDrillOfANewGroup: a group is whole a moment before the operator says which site would take over. The drill waits for that.
+func TestDrillOfANewGroup(t *testing.T) {
+	f := loadHealthy(t)
+	waits := 0
+	o := runOptions{tick: func(int) {
+		switch waits++; {
+		case waits == 2:
+			f.groups[0].Status.Forecast = &v1alpha1.Forecast{}
+		case waits == 4:
+			f.groups[0].Status.Forecast = &v1alpha1.Forecast{Site: "frankfurt"}
+		case asked(f, v1alpha1.AnnotationPlannedFailover):
+			answerMove(f, v1alpha1.PlannedSucceeded, "Opened", "")
+		}
+	}}
+	if got := run(t, f, o, strings.Fields("drill orders -n shop --yes --canary=false")...); got.code != cli.ExitHealthy || len(f.patched) != 2 ||
+		!strings.Contains(got.errOut, "waiting up to 15s until a site would take over") {
+		t.Errorf("%d moves: %+v", len(f.patched), got)
 	}
 }

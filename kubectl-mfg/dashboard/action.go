@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/muesli/cancelreader"
@@ -80,12 +81,23 @@ func (d *Action) SetStderr(io.Writer) {}
 // Outcome returns the outcome in a line.
 func (d *Action) Outcome() string { return d.outcome }
 
-// Run runs the verb. A refusal stays on the screen until the user has read it; it names the next step.
+// Run runs the verb. Ctrl-C ends only the verb. SIGTERM ends the dashboard too: it hears no signal while it lends the terminal.
 func (d *Action) Run() error {
 	//nolint:contextcheck // Ctrl-C ends the verb, not the dashboard, whose context it is not.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ended, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	ctx, stopVerb := signal.NotifyContext(ended, os.Interrupt)
+	defer stopVerb()
 	defer d.lendKeys(ctx)()
+	d.run(ctx)
+	if ended.Err() != nil {
+		return tui.ErrEnded
+	}
+	return nil
+}
+
+// run leaves a refusal on the screen until the user has read it; it names the next step.
+func (d *Action) run(ctx context.Context) {
 	screen := d.env.Out
 	fmt.Fprint(escape.Raw(screen), cli.ClearScreen+cli.CursorHome)
 	err := d.failure
@@ -97,16 +109,15 @@ func (d *Action) Run() error {
 	}
 	if err == nil {
 		d.outcome = d.op.Said()
-		return nil
+		return
 	}
 	d.outcome = cli.FirstLine(err)
 	var own *cli.Error
 	if errors.As(err, &own) && own.Code == cli.ExitUsage {
-		return nil // the person who said no knows that
+		return // the person who said no knows that
 	}
 	fmt.Fprintf(screen, "error: %v\n\nPress enter to go back to the dashboard. ", err)
 	_, _ = bufio.NewReader(d.env.In).ReadString('\n')
-	return nil
 }
 
 // lendKeys takes back the keyboard when the verb is interrupted. An unanswered question is left behind still reading,

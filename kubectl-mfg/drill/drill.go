@@ -58,7 +58,7 @@ func (op *Op) Validate() error {
 // Run moves the role there and back, and judges.
 func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, error) {
 	op.lookedAt = env.Now().UTC()
-	view, err := op.Look(ctx, c)
+	view, err := op.lookForPlan(ctx, env, c)
 	if err != nil {
 		return cli.ExitError, err
 	}
@@ -137,6 +137,46 @@ func (op *Op) activeAtTheEnd(ctx context.Context, c Cluster, home string) string
 	return home
 }
 
+// planPatience is how long a drill waits for a forecast with a site, for which it looks every planEvery. The custom resource shows
+// another forecast only after it has lasted for 10 s.
+const (
+	planPatience = 15 * time.Second
+	planEvery    = time.Second
+)
+
+// lookForPlan looks again while a group that is well has no site to move to. In the look in which a new group becomes whole, its
+// replica may not be fit yet; the forecast that names no site then stands in the custom resource for 10 s more.
+func (op *Op) lookForPlan(ctx context.Context, env cli.Environment, c Cluster) (request.Outlook, error) {
+	view, err := op.Look(ctx, c)
+	for waited := time.Duration(0); err == nil && op.lacksPlan(view) && waited < planPatience; waited += planEvery {
+		if waited == 0 {
+			fmt.Fprintf(env.ErrOut, "waiting up to %s until a site would take over\n", planPatience)
+		}
+		if !env.Wait(ctx, planEvery) {
+			return view, cli.NotConfirmed("interrupted: nothing was changed")
+		}
+		view, err = op.Look(ctx, c)
+	}
+	return view, err
+}
+
+func (op *Op) lacksPlan(view request.Outlook) bool {
+	site, _ := foreseen(view)
+	return op.To == "" && view.Report.Health == report.Healthy && site == ""
+}
+
+// foreseen is the site that would take over, empty if none would. The operator's own word is newer than the custom resource, which follows
+// it slowly. known is false while neither says anything.
+func foreseen(view request.Outlook) (site string, known bool) {
+	if f := view.Report.Forecast; f != nil {
+		return f.Site, true
+	}
+	if f := view.Group.Status.Forecast; f != nil {
+		return f.Site, true
+	}
+	return "", false
+}
+
 // choose refuses a drill of a group that is not well: it would be an experiment.
 func (op *Op) choose(view request.Outlook) error {
 	g, r := view.Group, view.Report
@@ -144,14 +184,19 @@ func (op *Op) choose(view request.Outlook) error {
 		return cli.Refused("refused: %s is %s, and a drill is for a group that is well: %s\n  see what is wrong: kubectl mfg status %s -n %s",
 			op.Group, r.Summary, r.Problems[0].Message, op.Group, op.Namespace)
 	}
-	if f := g.Status.Forecast; op.To == "" && f != nil && f.Site != g.Status.ActiveSite {
-		op.To = f.Site
+	next, known := foreseen(view)
+	if op.To == "" && next != g.Status.ActiveSite {
+		op.To = next
 	}
 	for _, site := range g.Spec.Sites {
 		// A forecast can be a moment old: right after a move it may name the site that is active by now.
-		if op.To == "" && site.Name != g.Status.ActiveSite && site.Role == v1alpha1.PrimaryCandidate && g.Status.Forecast != nil && g.Status.Forecast.Site != "" {
+		if op.To == "" && next != "" && site.Name != g.Status.ActiveSite && site.Role == v1alpha1.PrimaryCandidate {
 			op.To = site.Name
 		}
+	}
+	if op.To == "" && !known {
+		return cli.Refused("refused: the operator has not said yet which site would take over; try again in a moment, or name one with --to\n  see what it says: kubectl mfg explain %s -n %s",
+			op.Group, op.Namespace)
 	}
 	if op.To == "" {
 		return cli.Refused("refused: no site would take over, so there is none to move to\n  see why: kubectl mfg explain %s -n %s", op.Group, op.Namespace)

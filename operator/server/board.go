@@ -6,11 +6,13 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/clock"
 )
 
 // boardLog is how many changes a reader may miss: with a thousand groups that all change at every poll of 2 s, about
@@ -22,6 +24,7 @@ const boardLog = 4096
 type Board struct {
 	mu     sync.Mutex
 	groups map[string]*wire.GroupStatus // by "namespace/group"; the pointed-to values never change
+	looked map[string]time.Time         // when each was published last, changed or not
 	log    [boardLog]boardChange        // ring: change n is at n % boardLog
 	next   uint64                       // number of the next change
 	wake   chan struct{}                // closed at the next change; nil while no reader waits
@@ -33,7 +36,9 @@ type boardChange struct {
 }
 
 // NewBoard makes an empty board.
-func NewBoard() *Board { return &Board{groups: map[string]*wire.GroupStatus{}} }
+func NewBoard() *Board {
+	return &Board{groups: map[string]*wire.GroupStatus{}, looked: map[string]time.Time{}}
+}
 
 // Publish replaces the state of a group. Readers get it only if more than the time of observation differs. The cost
 // does not depend on the number of groups or readers, and the call waits for nothing.
@@ -43,7 +48,7 @@ func (b *Board) Publish(g wire.GroupStatus) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	before, known := b.groups[name]
-	b.groups[name] = &g
+	b.groups[name], b.looked[name] = &g, time.Now()
 	if known && sameStatus(*before, g) {
 		return
 	}
@@ -59,6 +64,7 @@ func (b *Board) Remove(namespace, group string) {
 		return
 	}
 	delete(b.groups, name)
+	delete(b.looked, name)
 	b.append(boardChange{name: name})
 }
 
@@ -76,6 +82,17 @@ func (b *Board) append(c boardChange) {
 func (b *Board) Snapshot() []wire.GroupStatus {
 	groups, _ := b.snapshot()
 	return groups
+}
+
+// Ages says how many seconds ago each group was published, to the tenth. The time of observation in a status has no monotonic clock.
+func (b *Board) Ages(now time.Time) map[string]float64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := make(map[string]float64, len(b.looked))
+	for name, at := range b.looked {
+		out[name] = math.Round(10*max(0, clock.Elapsed(at, now)).Seconds()) / 10
+	}
+	return out
 }
 
 // Subscribe returns all groups and a feed that continues from there. A feed costs nothing while it is not read.

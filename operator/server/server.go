@@ -34,6 +34,8 @@ type Source interface {
 	Snapshot() []wire.GroupStatus
 	// Subscribe returns all groups and a feed of the changes after that very moment.
 	Subscribe() ([]wire.GroupStatus, Feed)
+	// Ages says how many seconds ago each group ("namespace/group") was published last.
+	Ages(now time.Time) map[string]float64
 }
 
 // Feed hands out changes in the order in which they happened. It needs no closing.

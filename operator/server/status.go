@@ -4,6 +4,7 @@ package server
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -138,4 +139,14 @@ func (f filter) changes(c Changes) Changes {
 			return !f.wants(namespace, group)
 		}),
 	}
+}
+
+// ages keeps those of the wanted groups.
+func (f filter) ages(source Source) map[string]float64 {
+	all := source.Ages(time.Now())
+	maps.DeleteFunc(all, func(name string, _ float64) bool {
+		namespace, group, _ := strings.Cut(name, "/")
+		return !f.wants(namespace, group)
+	})
+	return all
 }

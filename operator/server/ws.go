@@ -127,7 +127,7 @@ func (st *stream) listen() {
 // say writes until the context ends or the client does not keep up.
 func (st *stream) say(ctx context.Context, source Source) {
 	groups, feed := source.Subscribe()
-	if st.send(wire.StreamSnapshot, Changes{Groups: st.filter.groups(groups)}) != nil {
+	if st.send(wire.StreamSnapshot, Changes{Groups: st.filter.groups(groups)}, st.filter.ages(source)) != nil {
 		return
 	}
 	nextPing := time.Now().Add(st.limits.ping)
@@ -146,7 +146,7 @@ func (st *stream) say(ctx context.Context, source Source) {
 		case err == nil:
 			err = st.delta(ctx, st.filter.changes(changes))
 		default:
-			err = st.ping()
+			err = st.ping(source)
 			nextPing = time.Now().Add(st.limits.ping)
 		}
 		if err != nil {
@@ -170,7 +170,7 @@ func (st *stream) delta(ctx context.Context, c Changes) error {
 	if len(c.Groups) == 0 && len(c.Gone) == 0 {
 		return nil
 	}
-	if err := st.send(wire.StreamDelta, c); err != nil {
+	if err := st.send(wire.StreamDelta, c, nil); err != nil {
 		return err
 	}
 	wait := time.NewTimer(st.limits.gap)
@@ -182,15 +182,15 @@ func (st *stream) delta(ctx context.Context, c Changes) error {
 	return nil
 }
 
-// ping asks the client for a sign of life, and gives it one: a screen can tell how old its data is.
-func (st *stream) ping() error {
+// ping asks the client for a sign of life, and gives it one with the age of each group: a screen can tell how old its data is.
+func (st *stream) ping(source Source) error {
 	if err := st.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(st.limits.streamWrite)); err != nil {
 		return err
 	}
-	return st.send(wire.StreamPing, Changes{})
+	return st.send(wire.StreamPing, Changes{}, st.filter.ages(source))
 }
 
-func (st *stream) send(kind wire.StreamType, c Changes) error {
+func (st *stream) send(kind wire.StreamType, c Changes, ages map[string]float64) error {
 	st.seq++
 	if err := st.conn.SetWriteDeadline(time.Now().Add(st.limits.streamWrite)); err != nil {
 		return err
@@ -202,6 +202,7 @@ func (st *stream) send(kind wire.StreamType, c Changes) error {
 		TS:         time.Now().UTC(),
 		Groups:     c.Groups,
 		Gone:       c.Gone,
+		Ages:       ages,
 	})
 }
 

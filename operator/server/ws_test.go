@@ -15,6 +15,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/clock/clocktest"
 )
 
 // patience is how long a test waits for what must happen.
@@ -247,4 +248,27 @@ func TestStreamGreatMessage(t *testing.T) {
 	}
 	_ = conn.WriteMessage(websocket.TextMessage, make([]byte, 1<<20))
 	await(t, "the client is cut off", func() bool { return len(s.slots) == 0 })
+}
+
+// TestStreamTellsHowOldALookIs: the stream sends nothing of a group that does not change, whether its loop looks or stands still. The
+// ages in the pings tell, also where the wall clock was set back meanwhile.
+func TestStreamTellsHowOldALookIs(t *testing.T) {
+	l := quick()
+	l.ping, l.pong = 50*time.Millisecond, time.Minute
+	b := NewBoard()
+	for _, g := range []wire.GroupStatus{{Namespace: "shop", Group: "stands"}, {Namespace: "shop", Group: "looks"}, {Namespace: "other", Group: "stands"}} {
+		b.Publish(g)
+	}
+	b.looked["shop/stands"] = clocktest.Suspended(time.Now().Add(-30*time.Second), time.Hour)
+	addr, _, _ := served(t, b, l)
+	conn := dial(t, addr, "?namespace=shop", nil)
+	for _, kind := range []wire.StreamType{wire.StreamSnapshot, wire.StreamPing} {
+		m := read(t, conn)
+		stands, looks := m.Ages["shop/stands"], m.Ages["shop/looks"]
+		if m.Type != kind || len(m.Ages) != 2 || stands < 30 || stands > 3000 || looks > patience.Seconds() {
+			t.Errorf("%s: %+v", kind, m)
+		}
+	}
+	b.Publish(wire.GroupStatus{Namespace: "shop", Group: "stands"})
+	await(t, "the new age", func() bool { age, said := read(t, conn).Ages["shop/stands"]; return said && age < patience.Seconds() })
 }

@@ -3,6 +3,7 @@
 package feed
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -41,6 +42,8 @@ type Changes struct {
 	Gone []string
 	// At is this machine's clock at the newest message, Clock the operator's; both zero if there was no message.
 	At, Clock time.Time
+	// Ages is how long ago, at the time Clock, the operator had last looked at each group, as far as it said so.
+	Ages map[string]time.Duration
 	// Link is the newest state of the stream.
 	Link *Link
 }
@@ -48,10 +51,11 @@ type Changes struct {
 // add appends later changes to earlier ones.
 func (c *Changes) add(later Changes) {
 	if later.Whole {
-		c.Whole, c.Groups, c.Gone = true, later.Groups, later.Gone
+		c.Whole, c.Groups, c.Gone, c.Ages = true, later.Groups, later.Gone, nil
 		later.Groups, later.Gone = nil, nil
 	}
 	for _, t := range later.Groups {
+		delete(c.Ages, t.Name()) // the operator has looked since
 		if i := slices.IndexFunc(c.Groups, t.same); i >= 0 {
 			c.Groups[i] = t
 		} else {
@@ -62,6 +66,11 @@ func (c *Changes) add(later Changes) {
 	for _, gone := range later.Gone {
 		c.Groups = slices.DeleteFunc(c.Groups, func(o Told) bool { return o.Name() == gone })
 		c.Gone = append(c.Gone, gone)
+	}
+	if c.Ages == nil {
+		c.Ages = later.Ages
+	} else {
+		maps.Copy(c.Ages, later.Ages)
 	}
 	if !later.At.IsZero() {
 		c.At, c.Clock = later.At, later.Clock

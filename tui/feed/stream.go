@@ -312,8 +312,17 @@ func (s *Stream) changes(m wire.StreamMessage, route string) Changes {
 	for i := range m.Groups {
 		c.Groups = append(c.Groups, Told{Status: m.Groups[i], Clock: m.TS})
 	}
+	if len(m.Ages) > 0 {
+		c.Ages = make(map[string]time.Duration, len(m.Ages))
+		for name, seconds := range m.Ages {
+			c.Ages[name] = time.Duration(min(seconds, mostSeconds) * float64(time.Second))
+		}
+	}
 	return c
 }
+
+// mostSeconds is more than any loop stands still, and fits a time.Duration.
+const mostSeconds = 1e9
 
 // reasonOf says why a connection ended, in one line.
 func reasonOf(err error) string {

@@ -3,6 +3,7 @@
 package timeline
 
 import (
+	"strings"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -64,4 +65,35 @@ func PromotionStyle(p *report.CachePromotion) canvas.Style {
 		return canvas.Plain
 	}
 	return canvas.Warn
+}
+
+// CacheWords says what a site of the cache store does, and how far behind it is.
+func CacheWords(c *report.Cache, s report.CacheSite) string {
+	words := s.Name + " " + orWord(s.Role, "silent")
+	switch {
+	case s.Master:
+		words += ", has the traffic"
+	case s.Role == string(v1alpha1.CacheReplica):
+		words += ", link " + paint.OrUnknown(strings.ToLower(s.Link))
+		if s.Behind() != "" {
+			words += ", " + s.Behind() + " behind"
+		}
+	}
+	if s.UsedMemoryBytes != nil {
+		words += ", " + report.Bytes(*s.UsedMemoryBytes)
+		if c.MaxMemoryBytes > 0 { // else only the operator's words are known
+			words += " of " + report.Bytes(c.MaxMemoryBytes)
+		}
+	}
+	if s.Message != "" {
+		words += ": " + s.Message
+	}
+	return words
+}
+
+func orWord(s, word string) string {
+	if s == "" {
+		return word
+	}
+	return s
 }
