@@ -83,6 +83,9 @@ func remember(s Snapshot, m Memory) Memory {
 		m.StillSince, m.StillEpoch = time.Time{}, s.MySQL.Epoch
 	}
 	m.StillSince = since(m.StillSince, s.Now, !s.MySQL.Moving)
+	if m.Failed != nil && (s.Request == nil || *s.Request != m.Failed.Request) {
+		m.Failed = nil
+	}
 	sites := map[string]SiteMemory{}
 	maps.Copy(sites, m.Sites)
 	for _, p := range s.Pods {

@@ -214,9 +214,6 @@ func (d Decision) giveUp(s Snapshot, from, to Pod, why string) Decision {
 	t := *s.Status.Transition
 	message := "the master of the cache stays on " + from.Site + " and does not move to " + to.Site + " (" + string(t.Kind) + "): " + why
 	d.failed(s, message)
-	if t.Kind == v1alpha1.CacheMoveRequested {
-		d = d.answer(s, false, true, v1alpha1.ReasonCacheMoveFailed, message)
-	}
 	back := Transition{Kind: t.Kind, From: to.Site, To: from.Site}
 	if to.Traffic && to.Reachable && t.ToRun != "" && to.Run != t.ToRun {
 		back.Reason = v1alpha1.ReasonCacheTargetRestarted // clients have written to the process that ended

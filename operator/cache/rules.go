@@ -155,6 +155,8 @@ func requested(s Snapshot, d *Decision) (Transition, bool) {
 		*d = d.answer(s, false, false, v1alpha1.ReasonUnknownSite, fmt.Sprintf("the group has no site %q", to.Site))
 	case to.Site == active.Site && active.Master():
 		*d = d.answer(s, true, false, "", fmt.Sprintf("%s has the master of the cache", to.Site))
+	case d.Memory.Failed != nil:
+		d.Answer = d.Memory.Failed // the write of it failed; to begin again would take the traffic away time after time
 	case holder.Master() && !to.Follows(holder.Site):
 		*d = d.answer(s, false, false, v1alpha1.ReasonCacheTargetNotSynced,
 			fmt.Sprintf("nothing was changed: the cache of %s has not caught up with that of %s%s; ask again once it has", to.Site, holder.Site, trouble(to)))
@@ -209,10 +211,15 @@ func home(s Snapshot, d *Decision) (Transition, bool) {
 	return Transition{Kind: v1alpha1.CacheMoveHome, From: active.Site, To: to.Site}, true
 }
 
-// failed notes a move that was given up, and reports it once.
+// failed notes a move that was given up, and reports it once. The person who asked for it gets the answer now: once the transition is
+// over, nothing tells what came of the request.
 func (d *Decision) failed(s Snapshot, message string) {
 	d.Memory.FailedAt, d.Memory.FailedEpoch = s.Now, s.MySQL.Epoch
 	*d = d.tell(v1alpha1.ReasonCacheMoveFailed, s.Status.ActiveSite, "%s", message)
+	if t := s.Status.Transition; t.Kind == v1alpha1.CacheMoveRequested && s.Request != nil && s.Request.Site == t.To {
+		*d = d.answer(s, false, true, v1alpha1.ReasonCacheMoveFailed, message)
+		d.Memory.Failed = d.Answer
+	}
 }
 
 // eligible is true for a cache that can be made the master.

@@ -53,10 +53,10 @@ func (l *loop) report(ctx context.Context, k look, failed error) {
 	if !k.decision.Persist {
 		l.emit(k)
 	}
+	l.answer(ctx, k) // now or never: a later look no longer knows what came of a move
 	if k.decision.Next > 0 && k.decision.Next < 50*time.Millisecond && failed == nil {
-		return // it looks again at once, as no pod may have the traffic: what asks the API server waits
+		return // it looks again at once, as no pod may have the traffic: what else asks the API server waits
 	}
-	l.answer(ctx, k)
 	l.markStale(ctx, k)
 	l.writeStatus(ctx, k)
 }
@@ -229,8 +229,8 @@ func (l *loop) answer(ctx context.Context, k look) {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
 	a := k.decision.Answer
-	if a == nil {
-		return
+	if a == nil || k.decision.Persist && !l.loaded {
+		return // what it answers did not become durable, so it may still come otherwise
 	}
 	out := asks.Answer{Outcome: v1alpha1.RequestRefused, Reason: string(a.Reason), Message: a.Message}
 	switch {
