@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,7 +89,7 @@ func remember(s Snapshot, m Memory) Memory {
 	}
 	sites := map[string]SiteMemory{}
 	maps.Copy(sites, m.Sites)
-	for _, p := range s.Pods {
+	for _, p := range withActive(s) {
 		is := sites[p.Site]
 		is.AwaySince, is.LinkedSince = since(is.AwaySince, s.Now, !p.Master()), since(is.LinkedSince, s.Now, p.Follows(s.Status.ActiveSite))
 		is.ApartSince = since(is.ApartSince, s.Now, p.Apart(s.Status.ActiveSite))
@@ -102,6 +103,16 @@ func remember(s Snapshot, m Memory) Memory {
 	}
 	m.Sites = sites
 	return m
+}
+
+// withActive is every pod, and the master's site if that is not among them: it left the specification and has no pod. Another cache takes
+// its place only if it is known since when it is away.
+func withActive(s Snapshot) []Pod {
+	active := s.Status.ActiveSite
+	if active == "" || slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Site == active }) {
+		return s.Pods
+	}
+	return append(slices.Clone(s.Pods), s.Pod(active))
 }
 
 func since(before, now time.Time, so bool) time.Time {

@@ -2,7 +2,10 @@
 
 package cache
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // What is done for a group whose master need not move, and for one that has none yet.
 func TestLooksAtRest(t *testing.T) {
@@ -201,6 +204,24 @@ func TestLooksAtMovesOfTheCacheAlone(t *testing.T) {
 		{name: "asked for one that has not caught up", given: "see west down; ask west", want: "ready AsExpected; answer done=false failed=false CacheTargetNotSynced; next 500ms"},
 		{name: "asked for a removed site", given: "see west removed; ask west", want: "ready AsExpected; answer done=false failed=false UnknownSite"},
 	})
+}
+
+// A master whose site left the specification and has no pod is in no list of pods. Another cache takes its place all the same.
+func TestTheSiteOfTheMasterIsNoMore(t *testing.T) {
+	for given, want := range map[string]string{
+		"":                      "as before CacheMoving; CacheOnly north>south Promotion CacheMasterSilent; route to south; promote south; traffic on south; next 1ms",
+		"hold paused; ask west": "as before CacheMoving; Requested north>west TakeOver; next 100ms",
+	} {
+		w := newWorld()
+		w.prepare(t, `site south west; mysql south epoch=3; status active=north run=n1; see south replica=north down run=s1 keys=100 offset=500; label south replica;
+			see west replica=north down run=w1 keys=100 offset=500; label west replica`)
+		w.prepare(t, given)
+		w.m = Decide(w.s, w.m).Memory
+		w.s.Now = w.s.Now.Add(10 * time.Second)
+		if got := Decide(w.s, w.m).brief(w.s); got != want {
+			t.Errorf("%q: got %s\nwant %s", given, got, want)
+		}
+	}
 }
 
 // A replica that is told again gets as long as before to come: Dragonfly begins its copy from the start each time.
