@@ -43,6 +43,8 @@ const (
 	// afterMySQL is how long after a planned failover of MySQL the cache follows. It does not move in the same moment: kube-proxy takes up
 	// changes of endpoints once a second, and the second of the two would wait for that (docs/decisions/0026).
 	afterMySQL = 2 * time.Second
+	// staysPatience is how long after it the operator reports that the cache has not followed. It follows all the same once it can.
+	staysPatience = 12 * time.Second
 	// routed is how long after a move the Service names the new master: by then every node has the new endpoint, and a change of labels
 	// moves nothing.
 	routed = 1500 * time.Millisecond

@@ -176,6 +176,8 @@ type Memory struct {
 	// FailedAt is when a move that had begun under FailedEpoch was given up.
 	FailedAt    time.Time
 	FailedEpoch int64
+	// StaysEpoch is under which epoch it was last reported that the cache has not followed a planned failover of MySQL.
+	StaysEpoch int64
 	// Failed is the answer to a request whose move was given up, for as long as that request is open.
 	Failed *Answer
 	// OnlyAt is when the cache alone was last promoted.

@@ -47,11 +47,13 @@ func moved(s Snapshot, d *Decision) (Transition, bool) {
 	case target.Exists && !target.Removed && !target.Master(): // another master has nothing of this one; it follows first
 		return t, true
 	}
+	d.Memory.FailedEpoch = s.MySQL.Epoch
 	stays(s, d, active, target)
 	return Transition{}, false
 }
 
-// planned is for a MySQL whose role has moved by plan: the cache follows as soon as that move is over.
+// planned is for a MySQL whose role has moved by plan: the cache follows as soon as that move is over and the cache there has caught up. One
+// lost answer must not end that: in a paused group, nothing else would move it.
 func planned(s Snapshot, d *Decision) (Transition, bool) {
 	active, target := s.Pod(s.Status.ActiveSite), s.Pod(s.Home())
 	if s.MySQL.Kind != v1alpha1.FailoverPlanned || s.Home() == "" || s.Home() == active.Site || d.Memory.FailedEpoch == s.MySQL.Epoch || target.Leaving != "" {
@@ -60,7 +62,8 @@ func planned(s Snapshot, d *Decision) (Transition, bool) {
 	if last := s.Status.Last; last != nil && last.Epoch == s.MySQL.Epoch {
 		return Transition{}, false // it has followed, and has moved elsewhere since for another reason
 	}
-	if still := s.Now.Sub(orNow(d.Memory.StillSince, s.Now)); s.MySQL.Moving || still < afterMySQL {
+	still := s.Now.Sub(orNow(d.Memory.StillSince, s.Now))
+	if s.MySQL.Moving || still < afterMySQL {
 		d.Keep = true // it follows in a moment, which is no news; keep reports a master that does not answer
 		*d = d.within(max(afterMySQL-still, hurry))
 		return Transition{}, false
@@ -68,15 +71,15 @@ func planned(s Snapshot, d *Decision) (Transition, bool) {
 	if active.Master() && target.Follows(active.Site) {
 		return Transition{Kind: v1alpha1.CacheMovePlanned, From: active.Site, To: target.Site}, true
 	}
-	if active.Reachable {
+	if active.Reachable && still >= staysPatience && d.Memory.StaysEpoch != s.MySQL.Epoch {
+		d.Memory.StaysEpoch = s.MySQL.Epoch
 		stays(s, d, active, target)
 	}
 	return Transition{}, false
 }
 
-// stays reports once that the sessions stay where they are. They move once the cache of the active site has caught up.
+// stays reports that the sessions stay where they are. They move once the cache of the active site has caught up.
 func stays(s Snapshot, d *Decision, active, target Pod) {
-	d.Memory.FailedEpoch = s.MySQL.Epoch
 	*d = d.tell(v1alpha1.ReasonCacheMoveFailed, active.Site, "%s", fmt.Sprintf("MySQL moves to %s, and the master of the cache stays on %s: the cache of %s has not caught up%s", target.Site, active.Site, target.Site, trouble(target)))
 }
 
