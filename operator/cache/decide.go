@@ -89,11 +89,13 @@ func remember(s Snapshot, m Memory) Memory {
 	if m.Failed != nil && (s.Request == nil || *s.Request != m.Failed.Request) {
 		m.Failed = nil
 	}
+	reached := slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Reachable })
 	sites := map[string]SiteMemory{}
 	maps.Copy(sites, m.Sites)
 	for _, p := range withActive(s) {
 		is := sites[p.Site]
 		is.AwaySince, is.LinkedSince = since(is.AwaySince, s.Now, !p.Master()), since(is.LinkedSince, s.Now, p.Follows(s.Status.ActiveSite))
+		is.MissedSince = since(is.MissedSince, s.Now, !p.Master() && (reached || !p.Exists))
 		is.ApartSince = since(is.ApartSince, s.Now, p.Apart(s.Status.ActiveSite))
 		if active := s.Pod(s.Status.ActiveSite); active.Master() && active.Run == s.Status.ActiveRun {
 			is.HeldRun = ""

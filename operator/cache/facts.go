@@ -160,6 +160,9 @@ func (s Snapshot) Home() string { return s.MySQL.Active }
 type SiteMemory struct {
 	// AwaySince is since when its pod is not a master that answers, LinkedSince since when it follows the master in full.
 	AwaySince, LinkedSince time.Time
+	// MissedSince is AwaySince without the time in which no cache answered and its pod was there: an operator that is cut off learns nothing
+	// about the master, and must not hold its own silence against it.
+	MissedSince time.Time
 	// ApartSince is since when it names the master, and neither is linked to it nor gets a first copy from it; or when it was last told again.
 	ApartSince time.Time
 	// HeldRun is the process of the master that it followed in full when both were last seen.

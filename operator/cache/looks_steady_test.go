@@ -209,6 +209,33 @@ func TestLooksAtMovesOfTheCacheAlone(t *testing.T) {
 	})
 }
 
+// An operator that was cut off from all caches knows nothing about the master: the first answer of a replica must not depose it.
+func TestSilenceOfAllIsNotHeldAgainstTheMaster(t *testing.T) {
+	for _, request := range []string{"", "hold paused; ask west"} {
+		w := newWorld()
+		w.prepare(t, atRest+"; see east silent; see south silent; see west silent")
+		looks := func(n int) (d Decision) {
+			for range n {
+				w.s.Now = w.s.Now.Add(time.Second)
+				d = Decide(w.s, w.m)
+				w.m = d.Memory
+			}
+			return d
+		}
+		if d := looks(60); d.Keep || d.Ready || d.Status.Transition != nil {
+			t.Errorf("all are silent: %s", d.describe(w.s))
+		}
+		w.pod("west").Reachable = true
+		w.prepare(t, request)
+		if d := looks(5); d.Status.Transition != nil {
+			t.Errorf("%q: west answers for 4 s: %s", request, d.describe(w.s))
+		}
+		if d := looks(1); d.Status.Transition == nil {
+			t.Errorf("%q: west answers for 5 s: %s", request, d.describe(w.s))
+		}
+	}
+}
+
 // A master whose site left the specification and has no pod is in no list of pods. Another cache takes its place all the same.
 func TestTheSiteOfTheMasterIsNoMore(t *testing.T) {
 	for given, want := range map[string]string{

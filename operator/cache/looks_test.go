@@ -144,7 +144,7 @@ func (w *world) remembered(t *testing.T, words []string) bool {
 		is := sites[words[1]]
 		switch words[0] {
 		case "away":
-			is.AwaySince = ago
+			is.AwaySince, is.MissedSince = ago, ago
 		case "linked":
 			is.LinkedSince = ago
 		default:

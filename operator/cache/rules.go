@@ -102,7 +102,7 @@ func away(s Snapshot, d *Decision) (Transition, bool) {
 	if !active.Exists || active.Reachable && !active.Loading {
 		patience = gonePatience
 	}
-	since := d.Memory.of(active.Site).AwaySince
+	since := d.Memory.of(active.Site).MissedSince
 	lately := d.Memory.OnlyAt
 	if last := s.Status.Last; last != nil && last.Kind == v1alpha1.CacheMoveOnly && last.From != last.To && last.At.After(lately) {
 		lately = last.At.Time
@@ -165,7 +165,7 @@ func requested(s Snapshot, d *Decision) (Transition, bool) {
 			fmt.Sprintf("nothing was changed: the cache of %s has not caught up with that of %s%s; ask again once it has", to.Site, holder.Site, trouble(to)))
 	case !eligible(to):
 		*d = d.answer(s, false, false, v1alpha1.ReasonCacheTargetNotSynced, fmt.Sprintf("nothing was changed: the cache of %s does not answer%s", to.Site, trouble(to)))
-	case !holder.Reachable && s.Now.Sub(orNow(d.Memory.of(holder.Site).AwaySince, s.Now)) < awayPatience:
+	case !holder.Reachable && s.Now.Sub(orNow(d.Memory.of(holder.Site).MissedSince, s.Now)) < awayPatience:
 		return Transition{}, false // one lost answer must not cost the sessions: the question stays open
 	case holder.Site == to.Site: // it lost the role to no other cache, or hangs in handing it over: none can give it
 		t.Method = v1alpha1.CacheByPromotion
