@@ -203,13 +203,16 @@ func keep(s Snapshot, d Decision) Decision {
 		return d.say(false, v1alpha1.ReasonCacheNoMaster, "the cache of %s, which is the master, does not answer as one%s%s", active.Site, trouble(active), kept(s)).within(restless)
 	}
 	d = unroute(s, follow(s, traffic(s, d, active), active), active)
-	replicas, following := 0, 0
+	replicas, following, missing := 0, 0, "no replica has caught up"
 	for _, p := range s.Pods {
 		if p.Site == active.Site || p.Removed {
 			continue
 		}
-		if replicas++; p.Follows(active.Site) {
+		if replicas++; p.TakesOver(active.Site) {
 			following++
+		}
+		if p.Unlisted != "" {
+			missing = "no replica can take over from it"
 		}
 	}
 	if following < replicas {
@@ -220,8 +223,8 @@ func keep(s Snapshot, d Decision) Decision {
 		return d.say(false, v1alpha1.ReasonCacheNotHome, "%s has the master of the cache, %s is active; it moves there once the cache there has caught up%s%s",
 			active.Site, s.Home(), trouble(s.Pod(s.Home())), kept(s))
 	case replicas > 0 && following == 0:
-		return d.say(false, v1alpha1.ReasonCacheNoReplica, "%s has the master of the cache, and no replica has caught up: losing it now would lose the sessions%s",
-			active.Site, firstTrouble(s, active.Site))
+		return d.say(false, v1alpha1.ReasonCacheNoReplica, "%s has the master of the cache, and %s: losing it now would lose the sessions%s",
+			active.Site, missing, firstTrouble(s, active.Site))
 	}
 	return d.say(true, v1alpha1.ReasonAsExpected, "%s has the master of the cache, and %d of %d replicas have caught up%s", active.Site, following, replicas, firstTrouble(s, active.Site))
 }
@@ -314,6 +317,8 @@ func synced(s Snapshot, m Memory) []Synced {
 			why = fmt.Sprintf("the cache of %s does not answer%s", p.Site, trouble(p))
 		case !p.Follows(active.Site):
 			why = fmt.Sprintf("the cache of %s has not caught up with that of %s", p.Site, active.Site)
+		case !p.TakesOver(active.Site):
+			why = fmt.Sprintf("the cache of %s cannot take over from that of %s%s", p.Site, active.Site, trouble(p))
 		case farBehind(active, p):
 			why = fmt.Sprintf("the cache of %s is %d %s behind that of %s", p.Site, Behind(active, p), unit(active), active.Site)
 		}
@@ -332,6 +337,8 @@ func unit(master Pod) string {
 
 func trouble(p Pod) string {
 	switch {
+	case p.Unlisted != "":
+		return ": " + p.Unlisted
 	case p.Trouble != "":
 		return ": " + p.Trouble
 	case !p.Exists:
@@ -340,9 +347,17 @@ func trouble(p Pod) string {
 	return ""
 }
 
+// lacks says of a replica that is not fit for a take-over what is missing.
+func lacks(p Pod) string {
+	if p.Unlisted != "" {
+		return "cannot take over"
+	}
+	return "has not caught up"
+}
+
 func firstTrouble(s Snapshot, but string) string {
 	for _, p := range s.Pods {
-		if p.Site != but && !p.Removed && (p.Trouble != "" || !p.Exists) {
+		if p.Site != but && !p.Removed && trouble(p) != "" {
 			return fmt.Sprintf("; %s%s", p.Site, trouble(p))
 		}
 	}

@@ -48,6 +48,9 @@ type Pod struct {
 	Offset int64
 	// Lag counts the changes that its master has not seen confirmed, with an engine whose masters name no offset (Dragonfly).
 	Lag int64
+	// Unlisted says why its master cannot hand over to it by its address, though it follows; empty if nothing speaks against it. Valkey's
+	// command names the target by the address under which the master knows it.
+	Unlisted string
 	// Keys is how many it holds.
 	Keys int64
 
@@ -70,6 +73,9 @@ func (p Pod) Master() bool {
 func (p Pod) Follows(site string) bool {
 	return p.Reachable && p.Role == v1alpha1.CacheReplica && p.Linked && !p.Syncing && !p.Loading && p.Following == site
 }
+
+// TakesOver is true for a pod that follows a site, and to which the master there can hand over.
+func (p Pod) TakesOver(site string) bool { return p.Follows(site) && p.Unlisted == "" }
 
 // Behind is how much a replica lacks of what its master has: bytes, or changes with an engine whose masters name no offset.
 func Behind(master, replica Pod) int64 {

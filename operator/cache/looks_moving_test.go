@@ -210,3 +210,27 @@ func TestAFailedMoveIsAnsweredUntilTheAnswerStands(t *testing.T) {
 		t.Errorf("it came to it after all: %s", done.describe(w.s))
 	}
 }
+
+// A replica that its master knows by no address of it cannot take over with every key. The Service never leads to it for an attempt that can
+// only fail, and people hear why. In an emergency it replaces the master all the same.
+func TestAReplicaThatCannotTakeOver(t *testing.T) {
+	const alone = "see south down; unlisted west an odd address; "
+	runLooks(t, []look{
+		{name: "none can", given: alone, want: "not CacheNoReplica; next 500ms", says: "no replica can take over from it: losing it now would lose the sessions; west: an odd address"},
+		{name: "one can", given: "unlisted west an odd address", want: "ready AsExpected; next 500ms", says: "1 of 2 replicas"},
+		{name: "home", given: alone + "mysql west epoch=4 Emergency done; still 1h", want: "not CacheNotHome; next 500ms", says: "an odd address"},
+		{name: "planned", given: alone + "mysql west epoch=4 Planned done; still 11s", want: "not CacheNotHome; next 500ms"},
+		{name: "planned, which is reported", given: alone + "mysql west epoch=4 Planned done; still 12s", want: "not CacheNotHome; event CacheMoveFailed; next 500ms", says: "the cache of west cannot take over: an odd address"},
+		{name: "leaving", given: alone + "see east leaving=drained", want: "not CacheNoReplica; next 500ms"},
+		{name: "asked for", given: alone + "ask west", want: "not CacheNoReplica; answer done=false failed=false CacheTargetNotSynced; next 500ms"},
+		{name: "in the middle of a move", given: alone + "move Home east west TakeOver - 3 w1 1s",
+			want: "as before CacheMoving; Home west>east TakeOver; cut clients of west; event CacheMoveFailed; failed in 3; next 1ms", says: "it cannot take over: an odd address"},
+		{name: "in an emergency", given: alone + "mysql west epoch=4 Emergency",
+			want: "as before CacheMoving; Emergency east>west TakeOver; route to west; take over east -> west within 3s; cut clients of east; traffic off east; traffic on west; label east replica; next 1ms"},
+	})
+	w := newWorld()
+	w.prepare(t, atRest+"; unlisted west an odd address")
+	if s := Decide(w.s, w.m).Synced[2]; s.Yes || s.Why != "the cache of west cannot take over from that of east: an odd address" {
+		t.Errorf("west: %+v", s)
+	}
+}

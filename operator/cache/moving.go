@@ -180,6 +180,7 @@ func lossMessage(t Transition) string {
 func handOver(s Snapshot, d Decision, from, to Pod) Decision {
 	fit, left := to.Follows(from.Site) && !to.Removed, budget(s)-age(s)
 	emergency := s.Status.Transition.Kind == v1alpha1.CacheMoveEmergency
+	fit = fit && (emergency || to.TakesOver(from.Site)) // the Service must not lead to one that could only fail; an emergency promotes it then
 	d.Memory.HungSince = time.Time{}
 	switch {
 	case fit && left >= leastBudget:
@@ -205,7 +206,7 @@ func handOver(s Snapshot, d Decision, from, to Pod) Decision {
 		}
 		return d.do(TrafficOff{from.Site})
 	}
-	return d.giveUp(s, from, to, "it has not caught up"+trouble(to))
+	return d.giveUp(s, from, to, "it "+lacks(to)+trouble(to))
 }
 
 // giveUp leaves the role where it is: the old master answers, and nothing is lost if it stays the master. One that is handing over while

@@ -68,7 +68,7 @@ func planned(s Snapshot, d *Decision) (Transition, bool) {
 		*d = d.within(max(afterMySQL-still, hurry))
 		return Transition{}, false
 	}
-	if active.Master() && target.Follows(active.Site) {
+	if active.Master() && target.TakesOver(active.Site) {
 		return Transition{Kind: v1alpha1.CacheMovePlanned, From: active.Site, To: target.Site}, true
 	}
 	if active.Reachable && still >= staysPatience && d.Memory.StaysEpoch != s.MySQL.Epoch {
@@ -80,7 +80,7 @@ func planned(s Snapshot, d *Decision) (Transition, bool) {
 
 // stays reports that the sessions stay where they are. They move once the cache of the active site has caught up.
 func stays(s Snapshot, d *Decision, active, target Pod) {
-	*d = d.tell(v1alpha1.ReasonCacheMoveFailed, active.Site, "%s", fmt.Sprintf("MySQL moves to %s, and the master of the cache stays on %s: the cache of %s has not caught up%s", target.Site, active.Site, target.Site, trouble(target)))
+	*d = d.tell(v1alpha1.ReasonCacheMoveFailed, active.Site, "%s", fmt.Sprintf("MySQL moves to %s, and the master of the cache stays on %s: the cache of %s %s%s", target.Site, active.Site, target.Site, lacks(target), trouble(target)))
 }
 
 // instead has the target replace a master that does not answer or, if the target has no data and another cache has, that one.
@@ -163,6 +163,8 @@ func requested(s Snapshot, d *Decision) (Transition, bool) {
 	case holder.Master() && !to.Follows(holder.Site):
 		*d = d.answer(s, false, false, v1alpha1.ReasonCacheTargetNotSynced,
 			fmt.Sprintf("nothing was changed: the cache of %s has not caught up with that of %s%s; ask again once it has", to.Site, holder.Site, trouble(to)))
+	case holder.Master() && !to.TakesOver(holder.Site):
+		*d = d.answer(s, false, false, v1alpha1.ReasonCacheTargetNotSynced, fmt.Sprintf("nothing was changed: the cache of %s cannot take over from that of %s%s", to.Site, holder.Site, trouble(to)))
 	case !eligible(to):
 		*d = d.answer(s, false, false, v1alpha1.ReasonCacheTargetNotSynced, fmt.Sprintf("nothing was changed: the cache of %s does not answer%s", to.Site, trouble(to)))
 	case !holder.Reachable && s.Now.Sub(orNow(d.Memory.of(holder.Site).MissedSince, s.Now)) < awayPatience:
@@ -184,7 +186,7 @@ func leaving(s Snapshot, d *Decision) (Transition, bool) {
 	}
 	var fit []Pod
 	for _, p := range s.Pods {
-		if p.Leaving == "" && !p.Removed && p.Follows(active.Site) {
+		if p.Leaving == "" && !p.Removed && p.TakesOver(active.Site) {
 			fit = append(fit, p)
 		}
 	}
@@ -202,7 +204,7 @@ func home(s Snapshot, d *Decision) (Transition, bool) {
 	switch {
 	case s.MySQL.Moving || s.Policy.Held != "":
 		return Transition{}, false
-	case !active.Master() || !to.Follows(active.Site) || to.Leaving != "" || to.Removed || s.Now.Sub(orNow(linked, s.Now)) < homeSettled:
+	case !active.Master() || !to.TakesOver(active.Site) || to.Leaving != "" || to.Removed || s.Now.Sub(orNow(linked, s.Now)) < homeSettled:
 		return Transition{}, false
 	case s.Now.Sub(orNow(d.Memory.StillSince, s.Now)) < homeSettled:
 		return Transition{}, false // another move may follow, and endpoints of MySQL change for some seconds

@@ -3,6 +3,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -134,7 +135,7 @@ func (l *loop) withTrouble(s cache.Snapshot, d cache.Decision) cache.Decision {
 // over with every key.
 func withDrain(s cache.Snapshot, d cache.Decision) cache.Decision {
 	active := s.Pod(d.Status.ActiveSite)
-	able := func(p cache.Pod) bool { return p.Leaving == "" && !p.Removed && p.Follows(active.Site) }
+	able := func(p cache.Pod) bool { return p.Leaving == "" && !p.Removed && p.TakesOver(active.Site) }
 	if active.Master() && strings.HasSuffix(active.Leaving, isCordoned) && d.Status.Transition == nil && d.Message != "" && !slices.ContainsFunc(s.Pods, able) {
 		d.Message += "; " + active.Leaving + ", and its drain waits until a cache on another node has caught up"
 	}
@@ -142,7 +143,7 @@ func withDrain(s cache.Snapshot, d cache.Decision) cache.Decision {
 }
 
 func (l *loop) siteStatus(k look, p, active cache.Pod) v1alpha1.CacheSiteStatus {
-	out := v1alpha1.CacheSiteStatus{Name: p.Site, Message: p.Trouble}
+	out := v1alpha1.CacheSiteStatus{Name: p.Site, Message: cmp.Or(p.Unlisted, p.Trouble)}
 	if pod := k.pods[p.Site]; pod != nil && len(pod.Spec.Containers) > 0 {
 		out.Image = pod.Spec.Containers[0].Image
 	}
