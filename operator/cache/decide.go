@@ -57,6 +57,8 @@ const (
 	// syncedChanges is the same for an engine that counts changes.
 	syncedBytes   = 1 << 20
 	syncedChanges = 1000
+	// behindPatience is how long a replica may be further behind than that before the condition mentions it.
+	behindPatience = 5 * time.Second
 	// movingQuiet is how long a move may take before the condition mentions it.
 	movingQuiet = 5 * time.Second
 	// hurry is when to look again while no pod takes the traffic, restless while something is not as it should be.
@@ -92,12 +94,14 @@ func remember(s Snapshot, m Memory) Memory {
 	reached := slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Reachable })
 	sites := map[string]SiteMemory{}
 	maps.Copy(sites, m.Sites)
+	active := s.Pod(s.Status.ActiveSite)
 	for _, p := range withActive(s) {
 		is := sites[p.Site]
-		is.AwaySince, is.LinkedSince = since(is.AwaySince, s.Now, !p.Master()), since(is.LinkedSince, s.Now, p.Follows(s.Status.ActiveSite))
+		is.AwaySince, is.LinkedSince = since(is.AwaySince, s.Now, !p.Master()), since(is.LinkedSince, s.Now, p.Follows(active.Site))
+		is.BehindSince = since(is.BehindSince, s.Now, p.Follows(active.Site) && farBehind(active, p))
 		is.MissedSince = since(is.MissedSince, s.Now, !p.Master() && (reached || !p.Exists))
-		is.ApartSince = since(is.ApartSince, s.Now, p.Apart(s.Status.ActiveSite))
-		if active := s.Pod(s.Status.ActiveSite); active.Master() && active.Run == s.Status.ActiveRun {
+		is.ApartSince = since(is.ApartSince, s.Now, p.Apart(active.Site))
+		if active.Master() && active.Run == s.Status.ActiveRun {
 			is.HeldRun = ""
 			if p.Follows(active.Site) {
 				is.HeldRun = active.Run
@@ -226,7 +230,20 @@ func keep(s Snapshot, d Decision) Decision {
 		return d.say(false, v1alpha1.ReasonCacheNoReplica, "%s has the master of the cache, and %s: losing it now would lose the sessions%s",
 			active.Site, missing, firstTrouble(s, active.Site))
 	}
-	return d.say(true, v1alpha1.ReasonAsExpected, "%s has the master of the cache, and %d of %d replicas have caught up%s", active.Site, following, replicas, firstTrouble(s, active.Site))
+	far, who := laggards(s, d.Memory, active)
+	return d.say(true, v1alpha1.ReasonAsExpected, "%s has the master of the cache, and %d of %d replicas have caught up%s%s",
+		active.Site, following-far, replicas, who, firstTrouble(s, active.Site))
+}
+
+// laggards are the replicas that a planned failover of MySQL would have to wait for, though they follow. One that lags for a moment is none: a
+// burst of writes is no news.
+func laggards(s Snapshot, m Memory, active Pod) (n int, who string) {
+	for _, p := range s.Pods {
+		if since := m.of(p.Site).BehindSince; !p.Removed && p.TakesOver(active.Site) && s.Now.Sub(orNow(since, s.Now)) >= behindPatience {
+			n, who = n+1, who+"; "+p.Site+" follows and is far behind"
+		}
+	}
+	return n, who
 }
 
 // traffic gives the traffic to the one pod that is to have it, and takes it from all others.

@@ -171,6 +171,8 @@ type SiteMemory struct {
 	MissedSince time.Time
 	// ApartSince is since when it names the master, and neither is linked to it nor gets a first copy from it; or when it was last told again.
 	ApartSince time.Time
+	// BehindSince is since when it follows the master and is far behind.
+	BehindSince time.Time
 	// HeldRun is the process of the master that it followed in full when both were last seen.
 	HeldRun string
 }
