@@ -48,7 +48,7 @@ func moved(s Snapshot, d *Decision) (Transition, bool) {
 		return t, true
 	}
 	d.Memory.FailedEpoch = s.MySQL.Epoch
-	stays(s, d, active, target)
+	stays(d, active, target)
 	return Transition{}, false
 }
 
@@ -73,13 +73,13 @@ func planned(s Snapshot, d *Decision) (Transition, bool) {
 	}
 	if active.Reachable && still >= staysPatience && d.Memory.StaysEpoch != s.MySQL.Epoch {
 		d.Memory.StaysEpoch = s.MySQL.Epoch
-		stays(s, d, active, target)
+		stays(d, active, target)
 	}
 	return Transition{}, false
 }
 
 // stays reports that the sessions stay where they are. They move once the cache of the active site has caught up.
-func stays(s Snapshot, d *Decision, active, target Pod) {
+func stays(d *Decision, active, target Pod) {
 	*d = d.tell(v1alpha1.ReasonCacheMoveFailed, active.Site, "%s", fmt.Sprintf("MySQL moves to %s, and the master of the cache stays on %s: the cache of %s %s%s", target.Site, active.Site, target.Site, lacks(target), trouble(target)))
 }
 
