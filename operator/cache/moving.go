@@ -138,7 +138,7 @@ func (d Decision) end(s Snapshot, to Pod) Decision {
 	if t.Reason == "" && to.Site == s.Status.ActiveSite && s.Status.ActiveRun != "" {
 		t.Reason = v1alpha1.ReasonCacheMasterRestarted // the role is where it was, and the process that held the keys is not
 	}
-	changed := t.To != s.Status.ActiveSite || to.Run != s.Status.ActiveRun || t.Reason == v1alpha1.ReasonCacheTargetRestarted
+	changed := t.To != s.Status.ActiveSite || to.Run != s.Status.ActiveRun || s.Status.Transition.Reason != ""
 	d.Status.ActiveSite, d.Status.ActiveRun, d.Status.Transition = to.Site, to.Run, nil
 	d.Memory.HungSince = time.Time{}
 	if changed {
@@ -238,8 +238,10 @@ func hung(s Snapshot, d Decision, from, to Pod) Decision {
 	}
 	d.failed(s, "the cache of "+to.Site+" did not take over from that of "+from.Site+", which has let go and is made the master again")
 	back := Transition{Kind: t.Kind, From: to.Site, To: from.Site, Method: v1alpha1.CacheByPromotion, Reason: t.Reason}
-	if from.Site != s.Status.ActiveSite && back.Reason == "" {
-		back.Reason = v1alpha1.ReasonCacheMasterSilent // it was to give the role back to one that is no longer there, and may never have had the keys
+	if back.Reason == "" && (from.Site != s.Status.ActiveSite || to.Traffic || to.TrafficOnAt.After(t.StartedAt.Time)) {
+		// It was to give the role back to one that is no longer there, and may never have had the keys. Or the target did take over, got the
+		// traffic, and went silent: what clients wrote to it is lost.
+		back.Reason = v1alpha1.ReasonCacheMasterSilent
 	}
 	return d.begin(s, back)
 }
