@@ -40,6 +40,33 @@ func TestHowFarBehindIsCaughtUp(t *testing.T) {
 	}
 }
 
+// CacheReady names a replica that follows and stays far behind: it has not caught up, and a planned failover would have to wait for it.
+func TestWhoIsFarBehindIsNamed(t *testing.T) {
+	const all, one = "2 of 2 replicas have caught up", "1 of 2 replicas have caught up; west follows and is far behind"
+	w := newWorld()
+	w.prepare(t, atRest+"; see east offset=9000000; see south offset=9000000")
+	for _, tc := range []struct {
+		given string
+		after time.Duration
+		says  string
+	}{
+		{"see west offset=1", 0, all},
+		{"", 4900 * time.Millisecond, all},
+		{"", 100 * time.Millisecond, one},
+		{"see west offset=9000000", time.Second, all},
+		{"see west offset=1", time.Second, all},
+		{"", 5 * time.Second, one},
+		{"see west down", time.Second, "1 of 2 replicas have caught up"},
+	} {
+		w.prepare(t, tc.given)
+		w.s.Now = w.s.Now.Add(tc.after)
+		d := Decide(w.s, w.m)
+		if w.m = d.Memory; !d.Ready || !strings.HasSuffix(d.Message, tc.says) {
+			t.Errorf("%q after %s: %q, want %q", tc.given, tc.after, d.Message, tc.says)
+		}
+	}
+}
+
 // A planned failover waits while the master misses an answer, and no longer for one that is lost: there are no sessions to keep.
 func TestAMasterThatDoesNotAnswerIsNotCaughtUpWith(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,6 +43,8 @@ const (
 	// afterMySQL is how long after a planned failover of MySQL the cache follows. It does not move in the same moment: kube-proxy takes up
 	// changes of endpoints once a second, and the second of the two would wait for that (docs/decisions/0026).
 	afterMySQL = 2 * time.Second
+	// staysPatience is how long after it the operator reports that the cache has not followed. It follows all the same once it can.
+	staysPatience = 12 * time.Second
 	// routed is how long after a move the Service names the new master: by then every node has the new endpoint, and a change of labels
 	// moves nothing.
 	routed = 1500 * time.Millisecond
@@ -54,6 +57,8 @@ const (
 	// syncedChanges is the same for an engine that counts changes.
 	syncedBytes   = 1 << 20
 	syncedChanges = 1000
+	// behindPatience is how long a replica may be further behind than that before the condition mentions it.
+	behindPatience = 5 * time.Second
 	// movingQuiet is how long a move may take before the condition mentions it.
 	movingQuiet = 5 * time.Second
 	// hurry is when to look again while no pod takes the traffic, restless while something is not as it should be.
@@ -83,13 +88,20 @@ func remember(s Snapshot, m Memory) Memory {
 		m.StillSince, m.StillEpoch = time.Time{}, s.MySQL.Epoch
 	}
 	m.StillSince = since(m.StillSince, s.Now, !s.MySQL.Moving)
+	if m.Failed != nil && (s.Request == nil || *s.Request != m.Failed.Request) {
+		m.Failed = nil
+	}
+	reached := slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Reachable })
 	sites := map[string]SiteMemory{}
 	maps.Copy(sites, m.Sites)
-	for _, p := range s.Pods {
+	active := s.Pod(s.Status.ActiveSite)
+	for _, p := range withActive(s) {
 		is := sites[p.Site]
-		is.AwaySince, is.LinkedSince = since(is.AwaySince, s.Now, !p.Master()), since(is.LinkedSince, s.Now, p.Follows(s.Status.ActiveSite))
-		is.ApartSince = since(is.ApartSince, s.Now, p.Apart(s.Status.ActiveSite))
-		if active := s.Pod(s.Status.ActiveSite); active.Master() && active.Run == s.Status.ActiveRun {
+		is.AwaySince, is.LinkedSince = since(is.AwaySince, s.Now, !p.Master()), since(is.LinkedSince, s.Now, p.Follows(active.Site))
+		is.BehindSince = since(is.BehindSince, s.Now, p.Follows(active.Site) && farBehind(active, p))
+		is.MissedSince = since(is.MissedSince, s.Now, !p.Master() && (reached || !p.Exists))
+		is.ApartSince = since(is.ApartSince, s.Now, p.Apart(active.Site))
+		if active.Master() && active.Run == s.Status.ActiveRun {
 			is.HeldRun = ""
 			if p.Follows(active.Site) {
 				is.HeldRun = active.Run
@@ -99,6 +111,16 @@ func remember(s Snapshot, m Memory) Memory {
 	}
 	m.Sites = sites
 	return m
+}
+
+// withActive is every pod, and the master's site if that is not among them: it left the specification and has no pod. Another cache takes
+// its place only if it is known since when it is away.
+func withActive(s Snapshot) []Pod {
+	active := s.Status.ActiveSite
+	if active == "" || slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Site == active }) {
+		return s.Pods
+	}
+	return append(slices.Clone(s.Pods), s.Pod(active))
 }
 
 func since(before, now time.Time, so bool) time.Time {
@@ -185,13 +207,16 @@ func keep(s Snapshot, d Decision) Decision {
 		return d.say(false, v1alpha1.ReasonCacheNoMaster, "the cache of %s, which is the master, does not answer as one%s%s", active.Site, trouble(active), kept(s)).within(restless)
 	}
 	d = unroute(s, follow(s, traffic(s, d, active), active), active)
-	replicas, following := 0, 0
+	replicas, following, missing := 0, 0, "no replica has caught up"
 	for _, p := range s.Pods {
 		if p.Site == active.Site || p.Removed {
 			continue
 		}
-		if replicas++; p.Follows(active.Site) {
+		if replicas++; p.TakesOver(active.Site) {
 			following++
+		}
+		if p.Unlisted != "" {
+			missing = "no replica can take over from it"
 		}
 	}
 	if following < replicas {
@@ -202,10 +227,23 @@ func keep(s Snapshot, d Decision) Decision {
 		return d.say(false, v1alpha1.ReasonCacheNotHome, "%s has the master of the cache, %s is active; it moves there once the cache there has caught up%s%s",
 			active.Site, s.Home(), trouble(s.Pod(s.Home())), kept(s))
 	case replicas > 0 && following == 0:
-		return d.say(false, v1alpha1.ReasonCacheNoReplica, "%s has the master of the cache, and no replica has caught up: losing it now would lose the sessions%s",
-			active.Site, firstTrouble(s, active.Site))
+		return d.say(false, v1alpha1.ReasonCacheNoReplica, "%s has the master of the cache, and %s: losing it now would lose the sessions%s",
+			active.Site, missing, firstTrouble(s, active.Site))
 	}
-	return d.say(true, v1alpha1.ReasonAsExpected, "%s has the master of the cache, and %d of %d replicas have caught up%s", active.Site, following, replicas, firstTrouble(s, active.Site))
+	far, who := laggards(s, d.Memory, active)
+	return d.say(true, v1alpha1.ReasonAsExpected, "%s has the master of the cache, and %d of %d replicas have caught up%s%s",
+		active.Site, following-far, replicas, who, firstTrouble(s, active.Site))
+}
+
+// laggards are the replicas that a planned failover of MySQL would have to wait for, though they follow. One that lags for a moment is none: a
+// burst of writes is no news.
+func laggards(s Snapshot, m Memory, active Pod) (n int, who string) {
+	for _, p := range s.Pods {
+		if since := m.of(p.Site).BehindSince; !p.Removed && p.TakesOver(active.Site) && s.Now.Sub(orNow(since, s.Now)) >= behindPatience {
+			n, who = n+1, who+"; "+p.Site+" follows and is far behind"
+		}
+	}
+	return n, who
 }
 
 // traffic gives the traffic to the one pod that is to have it, and takes it from all others.
@@ -296,6 +334,8 @@ func synced(s Snapshot, m Memory) []Synced {
 			why = fmt.Sprintf("the cache of %s does not answer%s", p.Site, trouble(p))
 		case !p.Follows(active.Site):
 			why = fmt.Sprintf("the cache of %s has not caught up with that of %s", p.Site, active.Site)
+		case !p.TakesOver(active.Site):
+			why = fmt.Sprintf("the cache of %s cannot take over from that of %s%s", p.Site, active.Site, trouble(p))
 		case farBehind(active, p):
 			why = fmt.Sprintf("the cache of %s is %d %s behind that of %s", p.Site, Behind(active, p), unit(active), active.Site)
 		}
@@ -314,6 +354,8 @@ func unit(master Pod) string {
 
 func trouble(p Pod) string {
 	switch {
+	case p.Unlisted != "":
+		return ": " + p.Unlisted
 	case p.Trouble != "":
 		return ": " + p.Trouble
 	case !p.Exists:
@@ -322,9 +364,17 @@ func trouble(p Pod) string {
 	return ""
 }
 
+// lacks says of a replica that is not fit for a take-over what is missing.
+func lacks(p Pod) string {
+	if p.Unlisted != "" {
+		return "cannot take over"
+	}
+	return "has not caught up"
+}
+
 func firstTrouble(s Snapshot, but string) string {
 	for _, p := range s.Pods {
-		if p.Site != but && !p.Removed && (p.Trouble != "" || !p.Exists) {
+		if p.Site != but && !p.Removed && trouble(p) != "" {
 			return fmt.Sprintf("; %s%s", p.Site, trouble(p))
 		}
 	}

@@ -48,6 +48,9 @@ type Pod struct {
 	Offset int64
 	// Lag counts the changes that its master has not seen confirmed, with an engine whose masters name no offset (Dragonfly).
 	Lag int64
+	// Unlisted says why its master cannot hand over to it by its address, though it follows; empty if nothing speaks against it. Valkey's
+	// command names the target by the address under which the master knows it.
+	Unlisted string
 	// Keys is how many it holds.
 	Keys int64
 
@@ -70,6 +73,9 @@ func (p Pod) Master() bool {
 func (p Pod) Follows(site string) bool {
 	return p.Reachable && p.Role == v1alpha1.CacheReplica && p.Linked && !p.Syncing && !p.Loading && p.Following == site
 }
+
+// TakesOver is true for a pod that follows a site, and to which the master there can hand over.
+func (p Pod) TakesOver(site string) bool { return p.Follows(site) && p.Unlisted == "" }
 
 // Behind is how much a replica lacks of what its master has: bytes, or changes with an engine whose masters name no offset.
 func Behind(master, replica Pod) int64 {
@@ -160,8 +166,13 @@ func (s Snapshot) Home() string { return s.MySQL.Active }
 type SiteMemory struct {
 	// AwaySince is since when its pod is not a master that answers, LinkedSince since when it follows the master in full.
 	AwaySince, LinkedSince time.Time
+	// MissedSince is AwaySince without the time in which no cache answered and its pod was there: an operator that is cut off learns nothing
+	// about the master, and must not hold its own silence against it.
+	MissedSince time.Time
 	// ApartSince is since when it names the master, and neither is linked to it nor gets a first copy from it; or when it was last told again.
 	ApartSince time.Time
+	// BehindSince is since when it follows the master and is far behind.
+	BehindSince time.Time
 	// HeldRun is the process of the master that it followed in full when both were last seen.
 	HeldRun string
 }
@@ -176,6 +187,10 @@ type Memory struct {
 	// FailedAt is when a move that had begun under FailedEpoch was given up.
 	FailedAt    time.Time
 	FailedEpoch int64
+	// StaysEpoch is under which epoch it was last reported that the cache has not followed a planned failover of MySQL.
+	StaysEpoch int64
+	// Failed is the answer to a request whose move was given up, for as long as that request is open.
+	Failed *Answer
 	// OnlyAt is when the cache alone was last promoted.
 	OnlyAt time.Time
 	// StillSince is since when the role of MySQL has not moved under StillEpoch; zero while it moves.

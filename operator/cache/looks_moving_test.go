@@ -2,7 +2,10 @@
 
 package cache
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // Moves that are under way.
 func TestLooksAtMoves(t *testing.T) {
@@ -73,6 +76,7 @@ func TestLooksAtMoves(t *testing.T) {
 		{name: "given up: the question of somebody stays open", given: "ask south; see west down; " + planned + "1s", want: "as before CacheMoving; Planned" + back},
 		{name: "given up: it was asked for", given: "ask west; see west down; move Requested east west TakeOver - 3 w1 1s",
 			want: "as before CacheMoving; Requested west>east TakeOver; cut clients of west; event CacheMoveFailed; answer done=false failed=true CacheMoveFailed; failed in 3; next 1ms"},
+		{name: "given up: another was asked for meanwhile", given: "ask south; see west down; move Requested east west TakeOver - 3 w1 1s", want: "as before CacheMoving; Requested" + back},
 		{name: "given up: it was asked for, and withdrawn", given: "see west down; move Requested east west TakeOver - 3 w1 1s", want: "as before CacheMoving; Requested" + back},
 
 		{name: "hung: for a moment", given: "see east replica=west failing-over; hung 400ms; " + planned + "1s", want: "as before CacheMoving; hung; next 100ms"},
@@ -80,6 +84,12 @@ func TestLooksAtMoves(t *testing.T) {
 			want: "as before CacheMoving; Planned east>west Promotion; route to west; traffic off east; promote west; traffic on west; east follows west; cut clients of east; hung; next 1ms"},
 		{name: "hung: the target lacks something", given: "see east replica=west failing-over; see west offset=499; hung 500ms; " + planned + "1s",
 			want: "as before CacheMoving; Planned west>east Promotion; route to east; traffic off west; promote east; traffic on east; west follows east; cut clients of west; event CacheMoveFailed; failed in 3; next 1ms"},
+		{name: "hung: the target had taken over and took writes before it went silent", given: "see east replica=west down; see west silent; quit east; traffic west; hung 500ms; " + planned + "1s",
+			want: "as before CacheMoving; Planned west>east Promotion CacheMasterSilent; route to east; traffic off west; promote east; traffic on east; event CacheMoveFailed; failed in 3; next 1ms"},
+		{name: "given up, and the target had taken writes before it went silent", given: "cut west 1ms; move Planned west east Promotion CacheMasterSilent 3 e1 1s",
+			want: "as before AsExpected; active east e1; event CacheSessionsLost; record Planned west>east Promotion CacheMasterSilent; next 1ms"},
+		{name: "hung: it was asked for", given: "ask west; see east replica=west failing-over; see west offset=499; hung 500ms; move Requested east west TakeOver - 3 w1 1s",
+			want: "as before CacheMoving; Requested west>east Promotion; route to east; traffic off west; promote east; traffic on east; west follows east; cut clients of west; event CacheMoveFailed; answer done=false failed=true CacheMoveFailed; failed in 3; next 1ms"},
 		{name: "hung: not one that loads", given: "see east replica=west loading; " + planned + "3s",
 			want: "as before CacheMoving; Planned east>west Promotion CacheMasterSilent; route to west; traffic off east; promote west; traffic on west; east follows west; cut clients of east; next 1ms"},
 
@@ -94,6 +104,8 @@ func TestLooksAtMoves(t *testing.T) {
 		{name: "the old master began again with its volume, and the target has nothing", given: "see east run=e2 keys=90; see south gone; see west keys=0 offset=0 syncing; " + emergency + "1s",
 			want: "as before CacheNoReplica; active east e2; event CacheMoveFailed; event CacheSessionsLost; record Emergency east>east Restart CacheMasterRestarted; failed in 3; next 1ms",
 			says: "the master of the cache stays on east"},
+		{name: "the old master began again with its volume, and the move was asked for", given: "ask west; see east run=e2 keys=90; see south gone; see west keys=0 offset=0 syncing; move Requested east west TakeOver - 3 w1 1s",
+			want: "as before CacheNoReplica; active east e2; event CacheMoveFailed; event CacheSessionsLost; record Requested east>east Restart CacheMasterRestarted; answer done=false failed=true CacheMoveFailed; failed in 3; next 1ms"},
 		{name: "the old master began again and loads, and the target has nothing", given: "see east run=e2 loading; see south gone; see west keys=0 offset=0 syncing; " + emergency + "1s",
 			want: "as before CacheMoving; next 100ms"},
 		{name: "the old master began again and loads, and the target has the data", given: "see east run=e2 loading; see west down; " + emergency + "1s",
@@ -175,5 +187,54 @@ func TestTheTargetIsKnownOnceItFollows(t *testing.T) {
 	w.prepare(t, "move Planned east west TakeOver - 3 w1 100ms")
 	if d := Decide(w.s, w.m); d.Persist {
 		t.Errorf("it is written again: %+v", d.Status.Transition)
+	}
+}
+
+// A request whose move failed gets its answer again if that could not be written. No move begins for it; one begins for the next request.
+func TestAFailedMoveIsAnsweredUntilTheAnswerStands(t *testing.T) {
+	w := newWorld()
+	w.prepare(t, atRest+"; ask west; move Requested east west TakeOver - 3 w1 2s")
+	first := Decide(w.s, w.m)
+	if first.Answer == nil || !first.Answer.Failed {
+		t.Fatalf("answer %+v", first.Answer)
+	}
+	w.m, w.s.Status.Transition = first.Memory, nil
+	w.s.Now = w.s.Now.Add(time.Hour)
+	again := Decide(w.s, w.m)
+	if again.Persist || again.Answer == nil || *again.Answer != *first.Answer {
+		t.Errorf("%s", again.describe(w.s))
+	}
+	w.m, w.s.Request.ID = again.Memory, "2"
+	if next := Decide(w.s, w.m); next.Answer != nil || next.Status.Transition == nil {
+		t.Errorf("the next request: %s", next.describe(w.s))
+	}
+	w.s.Request.ID = "1"
+	w.prepare(t, "status active=west run=w1; see west master; see east replica=west")
+	if done := Decide(w.s, w.m); done.Answer == nil || !done.Answer.Done {
+		t.Errorf("it came to it after all: %s", done.describe(w.s))
+	}
+}
+
+// A replica that its master knows by no address of it cannot take over with every key. The Service never leads to it for an attempt that can
+// only fail, and people hear why. In an emergency it replaces the master all the same.
+func TestAReplicaThatCannotTakeOver(t *testing.T) {
+	const alone = "see south down; unlisted west an odd address; "
+	runLooks(t, []look{
+		{name: "none can", given: alone, want: "not CacheNoReplica; next 500ms", says: "no replica can take over from it: losing it now would lose the sessions; west: an odd address"},
+		{name: "one can", given: "unlisted west an odd address", want: "ready AsExpected; next 500ms", says: "1 of 2 replicas"},
+		{name: "home", given: alone + "mysql west epoch=4 Emergency done; still 1h", want: "not CacheNotHome; next 500ms", says: "an odd address"},
+		{name: "planned", given: alone + "mysql west epoch=4 Planned done; still 11s", want: "not CacheNotHome; next 500ms"},
+		{name: "planned, which is reported", given: alone + "mysql west epoch=4 Planned done; still 12s", want: "not CacheNotHome; event CacheMoveFailed; next 500ms", says: "the cache of west cannot take over: an odd address"},
+		{name: "leaving", given: alone + "see east leaving=drained", want: "not CacheNoReplica; next 500ms"},
+		{name: "asked for", given: alone + "ask west", want: "not CacheNoReplica; answer done=false failed=false CacheTargetNotSynced; next 500ms"},
+		{name: "in the middle of a move", given: alone + "move Home east west TakeOver - 3 w1 1s",
+			want: "as before CacheMoving; Home west>east TakeOver; cut clients of west; event CacheMoveFailed; failed in 3; next 1ms", says: "it cannot take over: an odd address"},
+		{name: "in an emergency", given: alone + "mysql west epoch=4 Emergency",
+			want: "as before CacheMoving; Emergency east>west TakeOver; route to west; take over east -> west within 3s; cut clients of east; traffic off east; traffic on west; label east replica; next 1ms"},
+	})
+	w := newWorld()
+	w.prepare(t, atRest+"; unlisted west an odd address")
+	if s := Decide(w.s, w.m).Synced[2]; s.Yes || s.Why != "the cache of west cannot take over from that of east: an odd address" {
+		t.Errorf("west: %+v", s)
 	}
 }

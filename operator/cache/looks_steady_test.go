@@ -2,7 +2,10 @@
 
 package cache
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // What is done for a group whose master need not move, and for one that has none yet.
 func TestLooksAtRest(t *testing.T) {
@@ -110,7 +113,10 @@ func TestLooksAtCauses(t *testing.T) {
 		{name: "planned: in a moment", given: after + "still 500ms", want: "as before CacheNotHome; next 1.5s"},
 		{name: "planned: in no time, and yet not at once", given: after + "still 1950ms", want: "as before CacheNotHome; next 100ms"},
 		{name: "planned: now", given: after + "still 2s", want: "as before CacheMoving; Planned east>west TakeOver; " + toWest},
-		{name: "planned: a master that hands over already", given: after + "still 3s; see east failing-over", want: "as before CacheNoMaster; event CacheMoveFailed; failed in 4; next 500ms"},
+		{name: "planned: a master that hands over already", given: after + "still 3s; see east failing-over", want: "as before CacheNoMaster; next 500ms"},
+		{name: "planned: it has not caught up yet", given: after + "still 11s; see west down", want: "not CacheNotHome; next 500ms"},
+		{name: "planned: it has not caught up in time, which is reported", given: after + "still 12s; see west down", want: "not CacheNotHome; event CacheMoveFailed; next 500ms", says: "stays on east"},
+		{name: "planned: it has caught up late", given: after + "still 1h; hold paused", want: "as before CacheMoving; Planned east>west TakeOver; " + toWest},
 		{name: "planned: a silent master is waited for", given: after + "still 3s; see east silent", want: "as before CacheNoMaster; next 500ms"},
 		{name: "planned: a silent master is told of in the end", given: after + "still 1s; see east silent; away east 6s; hold paused", want: "not CacheNoMaster; next 500ms"},
 		{name: "planned: the target leaves", given: after + "still 3s; see west leaving=drained", want: "not CacheNotHome"},
@@ -201,6 +207,51 @@ func TestLooksAtMovesOfTheCacheAlone(t *testing.T) {
 		{name: "asked for one that has not caught up", given: "see west down; ask west", want: "ready AsExpected; answer done=false failed=false CacheTargetNotSynced; next 500ms"},
 		{name: "asked for a removed site", given: "see west removed; ask west", want: "ready AsExpected; answer done=false failed=false UnknownSite"},
 	})
+}
+
+// An operator that was cut off from all caches knows nothing about the master: the first answer of a replica must not depose it.
+func TestSilenceOfAllIsNotHeldAgainstTheMaster(t *testing.T) {
+	for _, request := range []string{"", "hold paused; ask west"} {
+		w := newWorld()
+		w.prepare(t, atRest+"; see east silent; see south silent; see west silent")
+		looks := func(n int) (d Decision) {
+			for range n {
+				w.s.Now = w.s.Now.Add(time.Second)
+				d = Decide(w.s, w.m)
+				w.m = d.Memory
+			}
+			return d
+		}
+		if d := looks(60); d.Keep || d.Ready || d.Status.Transition != nil {
+			t.Errorf("all are silent: %s", d.describe(w.s))
+		}
+		w.pod("west").Reachable = true
+		w.prepare(t, request)
+		if d := looks(5); d.Status.Transition != nil {
+			t.Errorf("%q: west answers for 4 s: %s", request, d.describe(w.s))
+		}
+		if d := looks(1); d.Status.Transition == nil {
+			t.Errorf("%q: west answers for 5 s: %s", request, d.describe(w.s))
+		}
+	}
+}
+
+// A master whose site left the specification and has no pod is in no list of pods. Another cache takes its place all the same.
+func TestTheSiteOfTheMasterIsNoMore(t *testing.T) {
+	for given, want := range map[string]string{
+		"":                      "as before CacheMoving; CacheOnly north>south Promotion CacheMasterSilent; route to south; promote south; traffic on south; next 1ms",
+		"hold paused; ask west": "as before CacheMoving; Requested north>west TakeOver; next 100ms",
+	} {
+		w := newWorld()
+		w.prepare(t, `site south west; mysql south epoch=3; status active=north run=n1; see south replica=north down run=s1 keys=100 offset=500; label south replica;
+			see west replica=north down run=w1 keys=100 offset=500; label west replica`)
+		w.prepare(t, given)
+		w.m = Decide(w.s, w.m).Memory
+		w.s.Now = w.s.Now.Add(10 * time.Second)
+		if got := Decide(w.s, w.m).brief(w.s); got != want {
+			t.Errorf("%q: got %s\nwant %s", given, got, want)
+		}
+	}
 }
 
 // A replica that is told again gets as long as before to come: Dragonfly begins its copy from the start each time.

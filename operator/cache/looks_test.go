@@ -60,7 +60,7 @@ func runLooks(t *testing.T, looks []look) {
 
 // prepare changes the world before the look:
 //
-//	traffic S / quit S, label S ROLE, trouble S TEXT, names S MASTER, ending S   of pods: names is what one says that it follows, whatever
+//	traffic S / quit S, label S ROLE, trouble S TEXT, unlisted S TEXT, names S MASTER, ending S   of pods: names is what one says that it follows, whatever
 //	                                                 its role, and one that ends still answers
 //	cut S AGE, off S AGE, on S AGE                   when that was last done to a pod
 //	nohome                                           MySQL is active nowhere
@@ -92,6 +92,8 @@ func (w *world) given(t *testing.T, words []string) bool {
 		w.pod(words[1]).RoleLabel = v1alpha1.CacheRole(or(words[2]))
 	case "trouble":
 		w.pod(words[1]).Trouble = strings.Join(words[2:], " ")
+	case "unlisted":
+		w.pod(words[1]).Unlisted = strings.Join(words[2:], " ")
 	case "names":
 		w.pod(words[1]).Following = words[2]
 	case "ending":
@@ -144,7 +146,7 @@ func (w *world) remembered(t *testing.T, words []string) bool {
 		is := sites[words[1]]
 		switch words[0] {
 		case "away":
-			is.AwaySince = ago
+			is.AwaySince, is.MissedSince = ago, ago
 		case "linked":
 			is.LinkedSince = ago
 		default:

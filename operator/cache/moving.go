@@ -138,7 +138,7 @@ func (d Decision) end(s Snapshot, to Pod) Decision {
 	if t.Reason == "" && to.Site == s.Status.ActiveSite && s.Status.ActiveRun != "" {
 		t.Reason = v1alpha1.ReasonCacheMasterRestarted // the role is where it was, and the process that held the keys is not
 	}
-	changed := t.To != s.Status.ActiveSite || to.Run != s.Status.ActiveRun || t.Reason == v1alpha1.ReasonCacheTargetRestarted
+	changed := t.To != s.Status.ActiveSite || to.Run != s.Status.ActiveRun || s.Status.Transition.Reason != ""
 	d.Status.ActiveSite, d.Status.ActiveRun, d.Status.Transition = to.Site, to.Run, nil
 	d.Memory.HungSince = time.Time{}
 	if changed {
@@ -180,6 +180,7 @@ func lossMessage(t Transition) string {
 func handOver(s Snapshot, d Decision, from, to Pod) Decision {
 	fit, left := to.Follows(from.Site) && !to.Removed, budget(s)-age(s)
 	emergency := s.Status.Transition.Kind == v1alpha1.CacheMoveEmergency
+	fit = fit && (emergency || to.TakesOver(from.Site)) // the Service must not lead to one that could only fail; an emergency promotes it then
 	d.Memory.HungSince = time.Time{}
 	switch {
 	case fit && left >= leastBudget:
@@ -205,7 +206,7 @@ func handOver(s Snapshot, d Decision, from, to Pod) Decision {
 		}
 		return d.do(TrafficOff{from.Site})
 	}
-	return d.giveUp(s, from, to, "it has not caught up"+trouble(to))
+	return d.giveUp(s, from, to, "it "+lacks(to)+trouble(to))
 }
 
 // giveUp leaves the role where it is: the old master answers, and nothing is lost if it stays the master. One that is handing over while
@@ -214,9 +215,6 @@ func (d Decision) giveUp(s Snapshot, from, to Pod, why string) Decision {
 	t := *s.Status.Transition
 	message := "the master of the cache stays on " + from.Site + " and does not move to " + to.Site + " (" + string(t.Kind) + "): " + why
 	d.failed(s, message)
-	if t.Kind == v1alpha1.CacheMoveRequested {
-		d = d.answer(s, false, true, v1alpha1.ReasonCacheMoveFailed, message)
-	}
 	back := Transition{Kind: t.Kind, From: to.Site, To: from.Site}
 	if to.Traffic && to.Reachable && t.ToRun != "" && to.Run != t.ToRun {
 		back.Reason = v1alpha1.ReasonCacheTargetRestarted // clients have written to the process that ended
@@ -240,8 +238,10 @@ func hung(s Snapshot, d Decision, from, to Pod) Decision {
 	}
 	d.failed(s, "the cache of "+to.Site+" did not take over from that of "+from.Site+", which has let go and is made the master again")
 	back := Transition{Kind: t.Kind, From: to.Site, To: from.Site, Method: v1alpha1.CacheByPromotion, Reason: t.Reason}
-	if from.Site != s.Status.ActiveSite && back.Reason == "" {
-		back.Reason = v1alpha1.ReasonCacheMasterSilent // it was to give the role back to one that is no longer there, and may never have had the keys
+	if back.Reason == "" && (from.Site != s.Status.ActiveSite || to.Traffic || to.TrafficOnAt.After(t.StartedAt.Time)) {
+		// It was to give the role back to one that is no longer there, and may never have had the keys. Or the target did take over, got the
+		// traffic, and went silent: what clients wrote to it is lost.
+		back.Reason = v1alpha1.ReasonCacheMasterSilent
 	}
 	return d.begin(s, back)
 }

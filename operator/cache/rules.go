@@ -47,11 +47,13 @@ func moved(s Snapshot, d *Decision) (Transition, bool) {
 	case target.Exists && !target.Removed && !target.Master(): // another master has nothing of this one; it follows first
 		return t, true
 	}
-	stays(s, d, active, target)
+	d.Memory.FailedEpoch = s.MySQL.Epoch
+	stays(d, active, target)
 	return Transition{}, false
 }
 
-// planned is for a MySQL whose role has moved by plan: the cache follows as soon as that move is over.
+// planned is for a MySQL whose role has moved by plan: the cache follows as soon as that move is over and the cache there has caught up. One
+// lost answer must not end that: in a paused group, nothing else would move it.
 func planned(s Snapshot, d *Decision) (Transition, bool) {
 	active, target := s.Pod(s.Status.ActiveSite), s.Pod(s.Home())
 	if s.MySQL.Kind != v1alpha1.FailoverPlanned || s.Home() == "" || s.Home() == active.Site || d.Memory.FailedEpoch == s.MySQL.Epoch || target.Leaving != "" {
@@ -60,24 +62,25 @@ func planned(s Snapshot, d *Decision) (Transition, bool) {
 	if last := s.Status.Last; last != nil && last.Epoch == s.MySQL.Epoch {
 		return Transition{}, false // it has followed, and has moved elsewhere since for another reason
 	}
-	if still := s.Now.Sub(orNow(d.Memory.StillSince, s.Now)); s.MySQL.Moving || still < afterMySQL {
+	still := s.Now.Sub(orNow(d.Memory.StillSince, s.Now))
+	if s.MySQL.Moving || still < afterMySQL {
 		d.Keep = true // it follows in a moment, which is no news; keep reports a master that does not answer
 		*d = d.within(max(afterMySQL-still, hurry))
 		return Transition{}, false
 	}
-	if active.Master() && target.Follows(active.Site) {
+	if active.Master() && target.TakesOver(active.Site) {
 		return Transition{Kind: v1alpha1.CacheMovePlanned, From: active.Site, To: target.Site}, true
 	}
-	if active.Reachable {
-		stays(s, d, active, target)
+	if active.Reachable && still >= staysPatience && d.Memory.StaysEpoch != s.MySQL.Epoch {
+		d.Memory.StaysEpoch = s.MySQL.Epoch
+		stays(d, active, target)
 	}
 	return Transition{}, false
 }
 
-// stays reports once that the sessions stay where they are. They move once the cache of the active site has caught up.
-func stays(s Snapshot, d *Decision, active, target Pod) {
-	d.Memory.FailedEpoch = s.MySQL.Epoch
-	*d = d.tell(v1alpha1.ReasonCacheMoveFailed, active.Site, "%s", fmt.Sprintf("MySQL moves to %s, and the master of the cache stays on %s: the cache of %s has not caught up%s", target.Site, active.Site, target.Site, trouble(target)))
+// stays reports that the sessions stay where they are. They move once the cache of the active site has caught up.
+func stays(d *Decision, active, target Pod) {
+	*d = d.tell(v1alpha1.ReasonCacheMoveFailed, active.Site, "%s", fmt.Sprintf("MySQL moves to %s, and the master of the cache stays on %s: the cache of %s %s%s", target.Site, active.Site, target.Site, lacks(target), trouble(target)))
 }
 
 // instead has the target replace a master that does not answer or, if the target has no data and another cache has, that one.
@@ -99,7 +102,7 @@ func away(s Snapshot, d *Decision) (Transition, bool) {
 	if !active.Exists || active.Reachable && !active.Loading {
 		patience = gonePatience
 	}
-	since := d.Memory.of(active.Site).AwaySince
+	since := d.Memory.of(active.Site).MissedSince
 	lately := d.Memory.OnlyAt
 	if last := s.Status.Last; last != nil && last.Kind == v1alpha1.CacheMoveOnly && last.From != last.To && last.At.After(lately) {
 		lately = last.At.Time
@@ -155,12 +158,16 @@ func requested(s Snapshot, d *Decision) (Transition, bool) {
 		*d = d.answer(s, false, false, v1alpha1.ReasonUnknownSite, fmt.Sprintf("the group has no site %q", to.Site))
 	case to.Site == active.Site && active.Master():
 		*d = d.answer(s, true, false, "", fmt.Sprintf("%s has the master of the cache", to.Site))
+	case d.Memory.Failed != nil:
+		d.Answer = d.Memory.Failed // the write of it failed; to begin again would take the traffic away time after time
 	case holder.Master() && !to.Follows(holder.Site):
 		*d = d.answer(s, false, false, v1alpha1.ReasonCacheTargetNotSynced,
 			fmt.Sprintf("nothing was changed: the cache of %s has not caught up with that of %s%s; ask again once it has", to.Site, holder.Site, trouble(to)))
+	case holder.Master() && !to.TakesOver(holder.Site):
+		*d = d.answer(s, false, false, v1alpha1.ReasonCacheTargetNotSynced, fmt.Sprintf("nothing was changed: the cache of %s cannot take over from that of %s%s", to.Site, holder.Site, trouble(to)))
 	case !eligible(to):
 		*d = d.answer(s, false, false, v1alpha1.ReasonCacheTargetNotSynced, fmt.Sprintf("nothing was changed: the cache of %s does not answer%s", to.Site, trouble(to)))
-	case !holder.Reachable && s.Now.Sub(orNow(d.Memory.of(holder.Site).AwaySince, s.Now)) < awayPatience:
+	case !holder.Reachable && s.Now.Sub(orNow(d.Memory.of(holder.Site).MissedSince, s.Now)) < awayPatience:
 		return Transition{}, false // one lost answer must not cost the sessions: the question stays open
 	case holder.Site == to.Site: // it lost the role to no other cache, or hangs in handing it over: none can give it
 		t.Method = v1alpha1.CacheByPromotion
@@ -179,7 +186,7 @@ func leaving(s Snapshot, d *Decision) (Transition, bool) {
 	}
 	var fit []Pod
 	for _, p := range s.Pods {
-		if p.Leaving == "" && !p.Removed && p.Follows(active.Site) {
+		if p.Leaving == "" && !p.Removed && p.TakesOver(active.Site) {
 			fit = append(fit, p)
 		}
 	}
@@ -197,7 +204,7 @@ func home(s Snapshot, d *Decision) (Transition, bool) {
 	switch {
 	case s.MySQL.Moving || s.Policy.Held != "":
 		return Transition{}, false
-	case !active.Master() || !to.Follows(active.Site) || to.Leaving != "" || to.Removed || s.Now.Sub(orNow(linked, s.Now)) < homeSettled:
+	case !active.Master() || !to.TakesOver(active.Site) || to.Leaving != "" || to.Removed || s.Now.Sub(orNow(linked, s.Now)) < homeSettled:
 		return Transition{}, false
 	case s.Now.Sub(orNow(d.Memory.StillSince, s.Now)) < homeSettled:
 		return Transition{}, false // another move may follow, and endpoints of MySQL change for some seconds
@@ -209,10 +216,15 @@ func home(s Snapshot, d *Decision) (Transition, bool) {
 	return Transition{Kind: v1alpha1.CacheMoveHome, From: active.Site, To: to.Site}, true
 }
 
-// failed notes a move that was given up, and reports it once.
+// failed notes a move that was given up, and reports it once. The person who asked for it gets the answer now: once the transition is
+// over, nothing tells what came of the request.
 func (d *Decision) failed(s Snapshot, message string) {
 	d.Memory.FailedAt, d.Memory.FailedEpoch = s.Now, s.MySQL.Epoch
 	*d = d.tell(v1alpha1.ReasonCacheMoveFailed, s.Status.ActiveSite, "%s", message)
+	if t := s.Status.Transition; t.Kind == v1alpha1.CacheMoveRequested && s.Request != nil && s.Request.Site == t.To {
+		*d = d.answer(s, false, true, v1alpha1.ReasonCacheMoveFailed, message)
+		d.Memory.Failed = d.Answer
+	}
 }
 
 // eligible is true for a cache that can be made the master.

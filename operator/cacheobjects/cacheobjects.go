@@ -228,7 +228,8 @@ func holds(group *v1alpha1.MysqlFailoverGroup, site string) bool {
 	return status.ActiveSite == site || status.Transition != nil && (status.Transition.From == site || status.Transition.To == site)
 }
 
-// removeAll removes a cache that was turned off. The Service for applications goes first, so that no one begins to use what goes away.
+// removeAll removes a cache that was turned off. The Service for applications goes first, so that no one begins to use what goes away. The
+// StatefulSets go last: without them, and with no word of a cache in the group, nobody would look for what is left.
 func (o *Objects) removeAll(ctx context.Context, in render.Input, have objects) error {
 	if len(have.sets) == 0 && in.Group.Spec.Cache == nil && in.Group.Status.Cache == nil {
 		return nil
@@ -247,26 +248,35 @@ func (o *Objects) removeAll(ctx context.Context, in render.Input, have objects) 
 	for site := range have.sets {
 		sites[site] = true
 	}
+	var objects, last []client.Object
 	for site := range sites {
-		if err := o.removeSite(ctx, in, site); err != nil {
-			return err
-		}
+		around, set := ofSite(in, site)
+		objects, last = append(objects, around...), append(last, set)
 	}
-	if err := o.remove(ctx, in.Group, render.CacheConfigMap(in)); err != nil {
-		return err
-	}
-	return o.remove(ctx, in.Group, render.CacheSecret(in, "", ""))
+	objects = append(objects, render.CacheConfigMap(in), render.CacheSecret(in, "", ""))
+	return o.removeInTurn(ctx, in.Group, append(objects, last...))
 }
 
 // removeSite removes what one site's cache has. The StatefulSet goes last: it is how the site is found.
 func (o *Objects) removeSite(ctx context.Context, in render.Input, name string) error {
+	around, set := ofSite(in, name)
+	return o.removeInTurn(ctx, in.Group, append(around, set))
+}
+
+// ofSite is what one site's cache has: the StatefulSet, and what is around it.
+func ofSite(in render.Input, name string) (around []client.Object, set client.Object) {
 	site := v1alpha1.Site{Name: name}
 	with := in
 	with.Group = in.Group.DeepCopy()
 	with.Group.Spec.Cache.Storage = &v1alpha1.CacheStorage{}
 	volume := render.CacheVolume(with, site)
-	for _, obj := range []client.Object{render.CacheSiteService(in, site), render.CacheDisruptionBudget(in, site), volume, render.CacheStatefulSet(in, site)} {
-		if err := o.remove(ctx, in.Group, obj); err != nil {
+	return []client.Object{render.CacheSiteService(in, site), render.CacheDisruptionBudget(in, site), volume}, render.CacheStatefulSet(in, site)
+}
+
+// removeInTurn removes objects in their order, and ends at the first that cannot be removed.
+func (o *Objects) removeInTurn(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, objects []client.Object) error {
+	for _, obj := range objects {
+		if err := o.remove(ctx, group, obj); err != nil {
 			return err
 		}
 	}

@@ -283,13 +283,13 @@ func TestWhatINFOSays(t *testing.T) {
 	if master.Role != v1alpha1.CacheMaster || master.Run != "abc" || master.Version != "9.1.2" || master.Keys != 7 || master.Offset != 42 || master.UsedMemory != 1<<20 || master.FailingOver || master.Loading {
 		t.Errorf("%+v", master)
 	}
-	if r, known := master.replicaOf([]string{"nobody", "10.0.0.2"}); !known || !r.Online || r.Port != 6379 || r.Offset != 40 {
+	if r, known := master.ReplicaOf([]string{"nobody", "10.0.0.2"}); !known || !r.Online || r.Port != 6379 || r.Offset != 40 {
 		t.Errorf("%+v %t", r, known)
 	}
-	if r, known := master.replicaOf([]string{"10.0.0.3"}); !known || r.Online {
+	if r, known := master.ReplicaOf([]string{"10.0.0.3"}); !known || r.Online {
 		t.Errorf("%+v %t", r, known)
 	}
-	if _, known := master.replicaOf([]string{"10.0.0.9", ""}); known {
+	if _, known := master.ReplicaOf([]string{"10.0.0.9", ""}); known {
 		t.Error("a stranger is known")
 	}
 	replica := parse("role:slave\nmaster_host:orders-cache-east.shop.svc\nmaster_link_status:up\nmaster_sync_in_progress:1\nslave_repl_offset:40\nmaster_failover_state:failover-in-progress\nloading:1\n")

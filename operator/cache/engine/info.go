@@ -42,7 +42,7 @@ type Replica struct {
 
 // LagOf is how many changes the replica known by one of these names has not confirmed; 0 if that is not said.
 func (i Info) LagOf(hosts []string) int64 {
-	r, _ := i.replicaOf(hosts)
+	r, _ := i.ReplicaOf(hosts)
 	return r.Lag
 }
 
@@ -155,8 +155,8 @@ func isNumber(text string) bool {
 	return err == nil
 }
 
-// replicaOf finds the replica that is known by one of these names.
-func (i Info) replicaOf(hosts []string) (Replica, bool) {
+// ReplicaOf finds the replica that is known by one of these names, those of its site.
+func (i Info) ReplicaOf(hosts []string) (Replica, bool) {
 	at := slices.IndexFunc(i.Replicas, func(r Replica) bool {
 		return slices.ContainsFunc(hosts, func(h string) bool { return SameHost(h, r.Host) })
 	})

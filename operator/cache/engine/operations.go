@@ -136,7 +136,7 @@ func takeOverValkey(ctx context.Context, from, to *Client, budget time.Duration)
 	if before.FailingOver { // another client began one and did not wait for its end
 		from.abort(ctx)
 	}
-	replica, known := before.replicaOf(to.target.Hosts)
+	replica, known := before.ReplicaOf(to.target.Hosts)
 	if !known || !replica.Online {
 		return fmt.Errorf("%s at %s: %w", to.target.Addr, from.target.Addr, ErrNotOnline)
 	}

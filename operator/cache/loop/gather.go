@@ -269,17 +269,43 @@ func (l *loop) nameMasters(group *v1alpha1.MysqlFailoverGroup, pods []cache.Pod)
 		}
 		for _, other := range pods {
 			hosts := hostsOf(group, other.Site, nil)
-			if o := l.links[other.Site]; o != nil {
+			o := l.links[other.Site]
+			if o != nil {
 				hosts = append(hosts, o.target.Hosts...)
 			}
 			if slices.ContainsFunc(hosts, func(h string) bool { return engine.SameHost(h, k.info.MasterHost) }) {
-				pods[i].Following = other.Site
-				if other.Reachable && l.links[other.Site] != nil {
-					pods[i].Lag = l.links[other.Site].info.LagOf(k.target.Hosts)
-				}
+				pods[i] = followed(pods[i], k, other, o)
 			}
 		}
 	}
+}
+
+// followed is a replica that names a master, with what that says of it. A master that is silent says nothing.
+func followed(p cache.Pod, k *link, master cache.Pod, m *link) cache.Pod {
+	p.Following = master.Site
+	if !master.Reachable || m == nil {
+		return p
+	}
+	p.Lag = m.info.LagOf(k.target.Hosts)
+	if p.Follows(master.Site) {
+		p.Unlisted = unlisted(m.info, k.target)
+	}
+	return p
+}
+
+// unlisted says why a master cannot hand over to a replica by its address. A Dragonfly needs none: there the target asks. Nor is anything
+// held against a master that lists no replica at all.
+func unlisted(master engine.Info, replica engine.Target) string {
+	if replica.Engine != v1alpha1.CacheValkey || len(master.Replicas) == 0 {
+		return ""
+	}
+	switch r, known := master.ReplicaOf(replica.Hosts); {
+	case !known:
+		return "its master knows it by an address that is not its pod's; something between them rewrites addresses, such as a service mesh or masquerading"
+	case !r.Online:
+		return "its master does not have it online yet"
+	}
+	return ""
 }
 
 // mysql is what MySQL's failover has decided: what it left in the mailbox, unless status knows more. Status may know that a move is over:

@@ -214,6 +214,36 @@ func TestWhoFollowsWhom(t *testing.T) {
 	}
 }
 
+// A Valkey hands over to an address that its list of replicas has. One that is not the pod's own was rewritten on the way.
+func TestWhomAMasterCanHandOverTo(t *testing.T) {
+	own, odd := engine.Replica{Host: "10.0.0.2", Online: true}, engine.Replica{Host: "127.0.0.6", Online: true}
+	for _, tc := range []struct {
+		name   string
+		engine v1alpha1.CacheEngine
+		lists  []engine.Replica
+		can    bool
+	}{
+		{"by its address", v1alpha1.CacheValkey, []engine.Replica{odd, own}, true},
+		{"by another", v1alpha1.CacheValkey, []engine.Replica{odd}, false},
+		{"not online yet", v1alpha1.CacheValkey, []engine.Replica{{Host: "10.0.0.2"}}, false},
+		{"no list", v1alpha1.CacheValkey, nil, true},
+		{"Dragonfly needs no address", v1alpha1.CacheDragonfly, []engine.Replica{odd}, true},
+	} {
+		w := newWorld(t, func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Cache.Engine = tc.engine })
+		w.passes(4)
+		w.engine("east").info.Replicas = tc.lists
+		w.planned()
+		w.order = nil
+		w.passes(1)
+		if moved := slices.Contains(w.order, "take over"); moved != tc.can || slices.Contains(w.order, "route") != tc.can {
+			t.Errorf("%s: done %v", tc.name, w.order)
+		}
+		if said := w.group().Status.Cache.Sites[1].Message; (said == "") != tc.can {
+			t.Errorf("%s: status says %q", tc.name, said)
+		}
+	}
+}
+
 // What MySQL does is what it left word of, unless status knows of something later.
 func TestWhatMySQLHasDecided(t *testing.T) {
 	const planned, emergency = v1alpha1.FailoverPlanned, v1alpha1.FailoverEmergency

@@ -3,6 +3,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -53,10 +54,10 @@ func (l *loop) report(ctx context.Context, k look, failed error) {
 	if !k.decision.Persist {
 		l.emit(k)
 	}
+	l.answer(ctx, k) // now or never: a later look no longer knows what came of a move
 	if k.decision.Next > 0 && k.decision.Next < 50*time.Millisecond && failed == nil {
-		return // it looks again at once, as no pod may have the traffic: what asks the API server waits
+		return // it looks again at once, as no pod may have the traffic: what else asks the API server waits
 	}
-	l.answer(ctx, k)
 	l.markStale(ctx, k)
 	l.writeStatus(ctx, k)
 }
@@ -134,7 +135,7 @@ func (l *loop) withTrouble(s cache.Snapshot, d cache.Decision) cache.Decision {
 // over with every key.
 func withDrain(s cache.Snapshot, d cache.Decision) cache.Decision {
 	active := s.Pod(d.Status.ActiveSite)
-	able := func(p cache.Pod) bool { return p.Leaving == "" && !p.Removed && p.Follows(active.Site) }
+	able := func(p cache.Pod) bool { return p.Leaving == "" && !p.Removed && p.TakesOver(active.Site) }
 	if active.Master() && strings.HasSuffix(active.Leaving, isCordoned) && d.Status.Transition == nil && d.Message != "" && !slices.ContainsFunc(s.Pods, able) {
 		d.Message += "; " + active.Leaving + ", and its drain waits until a cache on another node has caught up"
 	}
@@ -142,7 +143,7 @@ func withDrain(s cache.Snapshot, d cache.Decision) cache.Decision {
 }
 
 func (l *loop) siteStatus(k look, p, active cache.Pod) v1alpha1.CacheSiteStatus {
-	out := v1alpha1.CacheSiteStatus{Name: p.Site, Message: p.Trouble}
+	out := v1alpha1.CacheSiteStatus{Name: p.Site, Message: cmp.Or(p.Unlisted, p.Trouble)}
 	if pod := k.pods[p.Site]; pod != nil && len(pod.Spec.Containers) > 0 {
 		out.Image = pod.Spec.Containers[0].Image
 	}
@@ -229,8 +230,8 @@ func (l *loop) answer(ctx context.Context, k look) {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
 	a := k.decision.Answer
-	if a == nil {
-		return
+	if a == nil || k.decision.Persist && !l.loaded {
+		return // what it answers did not become durable, so it may still come otherwise
 	}
 	out := asks.Answer{Outcome: v1alpha1.RequestRefused, Reason: string(a.Reason), Message: a.Message}
 	switch {

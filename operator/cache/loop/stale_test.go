@@ -164,7 +164,7 @@ func TestARenewedCertificateReachesTheEngines(t *testing.T) {
 
 // With an engine whose masters name no offset, what a replica lacks is what its master says of it.
 func TestTheLagThatTheMasterNames(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newWorld(t, func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Cache.Engine = v1alpha1.CacheDragonfly })
 	w.passes(4)
 	w.engine("east").info.Replicas = []engine.Replica{{Host: "10.0.0.9", Lag: 3}, {Host: "10.0.0.2", Lag: 4000}}
 	w.passes(1)
