@@ -26,6 +26,8 @@ const (
 	ReasonBackupTimedOut Reason = "BackupTimedOut"
 	// ReasonBackupTooLate: the backup could not be started before the startingDeadline of the schedule.
 	ReasonBackupTooLate Reason = "BackupTooLate"
+	// ReasonBackupStorageChanged: the profile has another storage since an attempt, which may have stored the backup in the former one.
+	ReasonBackupStorageChanged Reason = "BackupStorageChanged"
 	// ReasonBackupProfileMissing: the group or its profile that the backup names is not there.
 	ReasonBackupProfileMissing Reason = "BackupProfileMissing"
 	// ReasonBackupDeleting: what the storage has of the backup is being removed.

@@ -35,6 +35,8 @@ type Facts struct {
 	Retry bool
 	// Yield is true if it must give way.
 	Yield bool
+	// Moved is true if the profile has another storage than at the attempt before, which may have stored the backup there.
+	Moved bool
 	// Late is true once it may no longer be started, and Expired once an attempt has taken too long.
 	Late, Expired bool
 	// Stuck is true once its pod should have started long ago and has not: it must not keep the turn of others.
@@ -119,6 +121,8 @@ var rows = []row{
 		Step{v1alpha1.BackupPending, StopJob, v1alpha1.ReasonBackupRetried}},
 	{"its profile is not there", waiting, func(f Facts) bool { return !f.Profile },
 		Step{v1alpha1.BackupFailed, Wait, v1alpha1.ReasonBackupProfileMissing}},
+	{"its storage is another than at the attempt before", waiting, func(f Facts) bool { return f.Moved },
+		Step{v1alpha1.BackupFailed, Wait, v1alpha1.ReasonBackupStorageChanged}},
 	{"it waited for too long", waiting, func(f Facts) bool { return f.Late },
 		Step{v1alpha1.BackupFailed, Wait, v1alpha1.ReasonBackupTooLate}},
 	{"it is not its turn", waiting, func(f Facts) bool { return !f.Turn },

@@ -29,6 +29,8 @@ func TestPhases(t *testing.T) {
 		"it waits for its turn":                    {Facts{Phase: pending, Profile: true, Site: "a", Job: NoJob}, pending, Wait, v1alpha1.ReasonBackupWaits},
 		"it waits for a site":                      {Facts{Phase: pending, Profile: true, Turn: true, Job: NoJob}, pending, Wait, v1alpha1.ReasonNoBackupSource},
 		"it waited for too long":                   {Facts{Phase: pending, Profile: true, Turn: true, Late: true, Site: "a", Job: NoJob}, failed, Wait, v1alpha1.ReasonBackupTooLate},
+		"its storage is another now":               {Facts{Phase: pending, Profile: true, Turn: true, Moved: true, Site: "a", Job: NoJob}, failed, Wait, v1alpha1.ReasonBackupStorageChanged},
+		"stored in a storage of before":            {Facts{Phase: pending, Profile: true, Stored: true, Moved: true, Job: NoJob}, completed, Wait, v1alpha1.ReasonBackupCompleted},
 		"it has no profile":                        {Facts{Phase: "", Turn: true, Site: "a", Job: NoJob}, failed, Wait, v1alpha1.ReasonBackupProfileMissing},
 		"the Job of the last attempt is left":      {Facts{Phase: pending, Profile: true, Turn: true, Site: "a", Job: JobRunning}, pending, StopJob, v1alpha1.ReasonBackupRetried},
 		"found complete while it waits":            {Facts{Phase: pending, Profile: true, Stored: true, Job: NoJob}, completed, Wait, v1alpha1.ReasonBackupCompleted},

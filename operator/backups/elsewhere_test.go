@@ -3,7 +3,9 @@
 package backups
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -112,6 +114,32 @@ func TestRetentionPassesOverAnotherStorage(t *testing.T) {
 		g := &groupLook{group: scopetest.Group(), key: scopetest.Key, of: map[string][]v1alpha1.MysqlBackup{"nightly": {*w.get("monday")}}}
 		if all := g.artifacts(&p); len(all) != 1 || all[0].Elsewhere != tc.elsewhere {
 			t.Errorf("%s: %+v", name, all)
+		}
+	}
+}
+
+// Attempt 1 may have committed its manifest before its node was lost. Attempt 2 would be stored elsewhere, and nothing would name the first any more.
+func TestNoOtherAttemptIsMadeInAnotherStorage(t *testing.T) {
+	for name, tc := range profilesMadeAgain() {
+		w := tc.world(t, func(mb *v1alpha1.MysqlBackup) {
+			location, digest := mb.Status.Location, mb.Status.StorageDigest
+			running(mb)
+			mb.Status.Location, mb.Status.StorageDigest, mb.Status.FinishedAt = location, digest, nil
+		})
+		before := w.get("monday").Status
+		w.now = began.Add(30 * time.Minute)
+		for range 3 {
+			w.step("monday")
+		}
+		st := w.get("monday").Status
+		if failed := st.Phase == v1alpha1.BackupFailed && st.Reason == v1alpha1.ReasonBackupStorageChanged; failed != tc.elsewhere {
+			t.Errorf("%s: %+v", name, st)
+		}
+		if again := w.jobOf("backup-monday") != nil; again == tc.elsewhere {
+			t.Errorf("%s: another attempt %t", name, again)
+		}
+		if tc.elsewhere && (st.Location != before.Location || st.StorageDigest != before.StorageDigest || !strings.Contains(st.Message, before.Location)) {
+			t.Errorf("%s: where attempt 1 stored is forgotten: %+v", name, st)
 		}
 	}
 }

@@ -67,6 +67,8 @@ func (b *Backups) gather(ctx context.Context, mb *v1alpha1.MysqlBackup) (*look, 
 	if k.profile == nil {
 		return k, nil
 	}
+	// Another attempt would be stored elsewhere, and what the one before may have stored would be named by nothing any more.
+	f.Moved = mb.Status.Attempts > 0 && k.elsewhere()
 	f.Late = k.now.After(k.deadline())
 	f.Expired = mb.Status.StartedAt != nil && k.now.After(mb.Status.StartedAt.Add(k.job(b.Install).Timeout()+overdue))
 	f.Stuck = mb.Status.StartedAt != nil && !k.made.started && k.now.After(mb.Status.StartedAt.Add(overdue))
@@ -121,7 +123,7 @@ func (b *Backups) gatherTurn(ctx context.Context, k *look) (err error) {
 		return nil
 	}
 	f.Site = k.choice.Site
-	if f.Late {
+	if f.Late || f.Moved {
 		return nil
 	}
 	f.Turn, err = b.turn(ctx, k.mb)

@@ -20,6 +20,7 @@ var (
 	eventFailed            = events.Warning(v1alpha1.ReasonBackupFailed, "GiveUp")
 	eventTimedOut          = events.Warning(v1alpha1.ReasonBackupTimedOut, "GiveUp")
 	eventTooLate           = events.Warning(v1alpha1.ReasonBackupTooLate, "GiveUp")
+	eventStorageChanged    = events.Warning(v1alpha1.ReasonBackupStorageChanged, "GiveUp")
 	eventNoProfile         = events.Warning(v1alpha1.ReasonBackupProfileMissing, "GiveUp")
 	eventMissed            = events.Warning(v1alpha1.ReasonBackupMissed, "PassOver")
 	eventVerified          = events.Normal(v1alpha1.ReasonBackupVerified, "Verify")
@@ -35,6 +36,7 @@ var eventOf = map[v1alpha1.Reason]events.Event{
 	v1alpha1.ReasonBackupRunning: eventRunning, v1alpha1.ReasonBackupCompleted: eventCompleted, v1alpha1.ReasonBackupYielded: eventYielded,
 	v1alpha1.ReasonBackupRetried: eventRetried, v1alpha1.ReasonBackupFailed: eventFailed, v1alpha1.ReasonBackupTimedOut: eventTimedOut,
 	v1alpha1.ReasonBackupTooLate: eventTooLate, v1alpha1.ReasonBackupProfileMissing: eventNoProfile,
+	v1alpha1.ReasonBackupStorageChanged: eventStorageChanged,
 }
 
 // The metrics of backups; each has the profile as its last label.
@@ -88,6 +90,7 @@ func eventText(s *v1alpha1.MysqlBackupStatus) string {
 var classOf = map[v1alpha1.Reason]backup.Class{
 	v1alpha1.ReasonBackupYielded: backup.ClassYielded, v1alpha1.ReasonBackupTimedOut: backup.ClassTimedOut,
 	v1alpha1.ReasonBackupTooLate: backup.ClassTimedOut, v1alpha1.ReasonBackupProfileMissing: backup.ClassConfig,
+	v1alpha1.ReasonBackupStorageChanged: backup.ClassConfig,
 }
 
 func (k *look) failureClass(reason v1alpha1.Reason) backup.Class {

@@ -107,6 +107,10 @@ var texts = map[v1alpha1.Reason]func(*look) string{
 	v1alpha1.ReasonBackupTooLate: func(k *look) string {
 		return "it could not be made before its startingDeadline; before that: " + k.mb.Status.Message
 	},
+	v1alpha1.ReasonBackupStorageChanged: func(k *look) string {
+		return fmt.Sprintf("attempt %d may have stored it in %s, and profile %s has another storage now: look there for it, and make another backup",
+			k.mb.Status.Attempts, k.mb.Status.Location, k.mb.Spec.Profile)
+	},
 	v1alpha1.ReasonBackupProfileMissing: func(k *look) string {
 		if k.group == nil {
 			return "there is no group " + k.mb.Spec.Group + " in this namespace"

@@ -4,7 +4,9 @@ package clone
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
@@ -43,12 +45,28 @@ func (p *provisioner) waitsForCopy(t task, g scope.GroupFacts, last mysql.CloneS
 	return policyWaits(t.key)
 }
 
-// otherCopy is true if there is a healthy copy beside the active site and the site of the task.
+// copyLost says why a clone must not begin although it might at the last look: the other copy that its order needs is gone. Whether the site
+// followed is what that look saw, as its own replication is stopped by now (I14).
+func (p *provisioner) copyLost(t task, s sight) string {
+	g, _ := p.reach.In(t.key.Group)
+	f := g.Sites[t.key.Site]
+	policy := t.order.value == orderOfPolicy
+	if !notBegun(t.order, s.last) || t.order.discards() && !policy || !policy && (!s.following || f.Filtered) || p.otherCopy(t, g) {
+		return ""
+	}
+	return "there is no other healthy copy beside the active site any more"
+}
+
+// otherCopy is true if there is a healthy copy beside the active site and the site of the task. A site that left the specification is none:
+// it is removed as soon as it may be.
 func (p *provisioner) otherCopy(t task, g scope.GroupFacts) bool {
+	listed := func(site string) bool {
+		return slices.ContainsFunc(t.group.Spec.Sites, func(of v1alpha1.Site) bool { return of.Name == site })
+	}
 	for _, other := range t.group.Status.Sites {
 		f := g.Sites[other.Name]
 		_, busy := p.work.Busy(t.key.Group.Namespace, t.key.Group.Name, other.Name)
-		if other.Name != t.key.Site && other.Name != g.ActiveSite && other.Provisioned &&
+		if other.Name != t.key.Site && other.Name != g.ActiveSite && other.Provisioned && listed(other.Name) &&
 			f.MysqlUp && f.Following && !f.Diverged && !f.Filtered && !f.Cloning && !busy {
 			return true
 		}

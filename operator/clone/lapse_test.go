@@ -3,6 +3,7 @@
 package clone
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -172,19 +173,61 @@ func TestOtherCopyI14(t *testing.T) {
 		"it is being cloned":       {map[string]scope.SiteFacts{"c": with(func(f *scope.SiteFacts) { f.Cloning = true })}, "abc", false, false},
 		"something is done to it":  {map[string]scope.SiteFacts{"c": whole}, "abc", true, false},
 		"nothing is known of them": {nil, "abc", false, false},
+		"it left and will go":      {map[string]scope.SiteFacts{"d": whole}, "abcd", false, false},
 	} {
 		p := newProvisioner(&scope.Base{}, Options{Work: work.New()})
 		if tt.busy {
 			p.work.Begin(scope.SiteKey{Group: scopetest.Key, Site: "c"}, func() {}).Hold()
 		}
 		group := scopetest.Group()
-		for _, site := range []string{"a", "b", "c"} {
+		for _, site := range []string{"a", "b", "c", "d"} {
 			group.Status.Sites = append(group.Status.Sites, v1alpha1.SiteStatus{Name: site, Provisioned: strings.Contains(tt.marked, site)})
 		}
 		got := p.otherCopy(task{group: group, key: scope.SiteKey{Group: scopetest.Key, Site: "b"}}, scope.GroupFacts{ActiveSite: "a", Open: true, Sites: tt.facts})
 		if got != tt.want {
 			t.Errorf("I14: %s: %t", name, got)
 		}
+	}
+}
+
+// I14: an applier may take a minute to stop. If the other copy is lost in that minute, the site keeps its data.
+func TestNoCloneBeginsOnceTheOtherCopyIsLostI14(t *testing.T) {
+	for name, tt := range map[string]struct {
+		order order
+		lost  bool
+		want  bool
+	}{
+		"policy":                    {order{value: orderOfPolicy, from: "a"}, true, false},
+		"policy, it is there":       {order{value: orderOfPolicy, from: "a"}, false, true},
+		"ordered":                   {order{value: "b", from: "a"}, true, false},
+		"ordered, it is there":      {order{value: "b", from: "a"}, false, true},
+		"ordered and confirmed":     {order{value: "b:confirm", from: "a"}, true, true},
+		"policy, half cloned since": {order{value: orderOfPolicy, from: "a", begun: true}, true, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			pl := newPlant(t, history, history)
+			defer pl.end(t)
+			b := pl.servers["10.0.0.1:33062"]
+			b.Answers.HasDatabases, b.Answers.Channels = true, 1
+			pl.facts.Set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", Following: true})
+			pl.facts.Set("c", scope.SiteFacts{MysqlUp: true, Following: true})
+			b.Stopped = func() {
+				pl.fact("b", func(f *scope.SiteFacts) { f.Following = false })
+				if tt.lost {
+					pl.facts.Set("c", scope.SiteFacts{})
+				}
+			}
+			group := scopetest.Group()
+			group.Status.Sites = []v1alpha1.SiteStatus{{Name: "a", Provisioned: true}, {Name: "b"}, {Name: "c", Provisioned: true}}
+			pl.p.begin(group, "b", tt.order)
+			o := pl.result(t, "b")
+			if cloned := slices.Contains(b.Calls, "clone from 10.0.0.0"); cloned != tt.want || cloned != slices.Contains(b.Calls, "drop replication") {
+				t.Errorf("I14: %s: outcome %+v, calls %v", name, o, b.Calls)
+			}
+			if refused := strings.Contains(o.Message, "not begun"); refused == tt.want {
+				t.Errorf("I14: %s: told %q", name, o.Message)
+			}
+		})
 	}
 }
 

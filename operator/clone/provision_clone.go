@@ -165,6 +165,9 @@ func (p *provisioner) unchanged(ctx context.Context, t task, s sight) error {
 	if why := p.donorWaits(t, s.source); why != "" {
 		return fmt.Errorf("not begun: %s", why)
 	}
+	if why := p.copyLost(t, s); why != "" {
+		return fmt.Errorf("not begun: %s", why)
+	}
 	return nil
 }
 

@@ -153,6 +153,8 @@ type sight struct {
 	last         mysql.CloneStatus
 	verdict      work.Verdict
 	message      string
+	// following is true if the site replicated at that look.
+	following bool
 }
 
 func (s sight) close() {
@@ -169,7 +171,7 @@ func (p *provisioner) look(ctx context.Context, t task) (sight, error) {
 		return sight{}, work.ErrNotNow
 	}
 	f := g.Sites[t.key.Site]
-	s := sight{source: g.ActiveSite, epoch: g.Epoch, pod: podReference(t.group, f), volume: f.VolumeID}
+	s := sight{source: g.ActiveSite, epoch: g.Epoch, pod: podReference(t.group, f), volume: f.VolumeID, following: f.Following}
 	recipient, err := p.reach.Open(ctx, t.group, t.key.Site, f.AdminAddr)
 	if err != nil {
 		return sight{}, err

@@ -3,6 +3,7 @@
 package controller
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,7 +42,7 @@ func TestRemovedSite(t *testing.T) {
 		t.Errorf("its Service: %v", err)
 	}
 	for _, s := range w.group().Status.Sites {
-		if s.Name == "c" && (s.Provisioned || s.Node != "") {
+		if s.Name == "c" && (s.Provisioned || s.Image != "" || s.Version != "") {
 			t.Errorf("status of the removed site %+v", s)
 		}
 	}
@@ -72,6 +73,13 @@ func TestEndsOfATransitionAreKept(t *testing.T) {
 	if _, there := w.deployments()["c"]; !there {
 		t.Error("c went before the new sites were made")
 	}
+	w.reconcile()
+	if _, there := w.deployments()["c"]; !there {
+		t.Error("c went before the new sites had the data: a pod alone is no copy")
+	}
+	w.settle("d", "e")
+	w.askNobody()
+	w.hasData("d", "e")
 	w.reconcile()
 	if got := scope.Sorted(w.deployments()); !cmp.Equal(got, []string{"a", "b", "d", "e"}) {
 		t.Errorf("deployments of %v", got)
@@ -243,6 +251,17 @@ func TestOwnersFollowThePolicy(t *testing.T) {
 			t.Errorf("%s: %d owners, want %d", step.policy, got, step.want)
 		}
 	}
+}
+
+// hasData has sites be provisioned.
+func (w *world) hasData(sites ...string) {
+	w.t.Helper()
+	w.status(func(s *v1alpha1.MysqlFailoverGroupStatus) {
+		for _, name := range sites {
+			i := slices.IndexFunc(s.Sites, func(is v1alpha1.SiteStatus) bool { return is.Name == name })
+			s.Sites[i].Provisioned, s.Sites[i].Unlisted = true, false
+		}
+	})
 }
 
 // askNobody replaces all pods by such whose sidecars know no peer.

@@ -92,12 +92,18 @@ func (r *Reconciler) refusedOf(s *scope.Scope, site string, err error) error {
 
 // removeSites removes the objects of sites that left the specification. The active site stays: without it no site takes writes,
 // and its data may be the newest. While the role moves both ends stay: the old one may hold what the new one lacks, and the
-// promotion gate asks its sidecar for the proof. A pod stays if the volume that it leaves needs its keyring.
+// promotion gate asks its sidecar for the proof. A pod stays if the volume that it leaves needs its keyring. While no site is open every
+// site stays: what is lost with the active one may be on this one alone, and a person may put it back to promote it.
 func (r *Reconciler) removeSites(ctx context.Context, s *scope.Scope) error {
 	keep := s.Sites()
 	all, err := withObjects(ctx, r.Client, s)
 	if err != nil {
 		return err
+	}
+	s.Leaving = map[string]bool{}
+	for _, site := range all {
+		_, listed := keep[site]
+		s.Leaving[site] = !listed
 	}
 	for _, site := range all {
 		if _, ok := keep[site]; ok {
@@ -116,8 +122,8 @@ func (r *Reconciler) removeSites(ctx context.Context, s *scope.Scope) error {
 			s.Again = min(s.Again, scope.WhenMoving)
 			continue
 		}
-		if awaitsCopy(s) {
-			continue // what follows says which site is not made yet, and why
+		if awaitsCopy(s, site) || !s.Group.IsNew() && !s.Facts.Open {
+			continue // what follows says which site has no data yet, and why; and that no site is open
 		}
 		if waits, err := r.encryption.RemovalWaits(ctx, s, site); err != nil {
 			return fmt.Errorf("remove %s: %w", site, err)
@@ -143,10 +149,14 @@ func whyKept(s *scope.Scope, site string) string {
 	return ""
 }
 
-// isPeer is true while the pod of another site was started with this one as a peer.
+// isPeer is true while the pod of another site was started with this one as a peer. A pod that is gone, of a site with data, may still run
+// on a lost node, or come back as it was: it counts as one that asks.
 func isPeer(s *scope.Scope, site string) bool {
 	for _, other := range s.Group.Spec.Sites {
 		pod := s.Pods[other.Name]
+		if pod == nil && s.Deployments[other.Name] != nil && s.Provisioned[other.Name] {
+			return true
+		}
 		if pod != nil && slices.Contains(v1alpha1.Peers(pod), render.PeerAddr(s.Key.Namespace, s.Key.Name, site)) {
 			return true
 		}
@@ -154,17 +164,18 @@ func isPeer(s *scope.Scope, site string) bool {
 	return false
 }
 
-// awaitsCopy is true while a site of the specification has no pod and fewer than two others have the data: a site that leaves may have
-// the only other copy. A group that was never open has no data to lose.
-func awaitsCopy(s *scope.Scope) bool {
+// awaitsCopy is true while a site of the specification lacks the data and fewer than two others have it: a site that leaves may have the
+// only other copy. A pod alone is no copy yet. A site that never had the data may go, and a group that was never open has none to lose.
+func awaitsCopy(s *scope.Scope, leaving string) bool {
 	copies, missing := 0, false
 	for _, site := range s.Group.Spec.Sites {
-		missing = missing || s.Deployments[site.Name] == nil
+		missing = missing || s.Deployments[site.Name] == nil || !s.Provisioned[site.Name]
 		if s.Provisioned[site.Name] && !s.Terminating[site.Name] {
 			copies++
 		}
 	}
-	return missing && copies < 2 && !s.Group.IsNew()
+	hasData := s.Provisioned[leaving] || s.Volumes[leaving] != ""
+	return hasData && missing && copies < 2 && !s.Group.IsNew()
 }
 
 // withObjects are the sites with a Deployment or a Service, in order. The Service is removed last, so by it the operator finds a site of which
@@ -224,5 +235,6 @@ func (r *Reconciler) removeSite(ctx context.Context, s *scope.Scope, site string
 	metrics.ForgetSite(s.Key.Namespace, s.Key.Name, site)
 	r.Recorder.Emit(s.Group, nil, eventSiteRemoved, "Site %s left the specification and was removed; %s", site, kept)
 	delete(s.Deployments, site)
+	delete(s.Leaving, site)
 	return nil
 }

@@ -174,7 +174,8 @@ func sameConditions(s *scope.Scope, stamped []metav1.Condition) bool {
 	})
 }
 
-// siteStatuses returns the controller's fields of each site of the specification, and of sites that left it and are kept.
+// siteStatuses returns the controller's fields of each site of the specification, and of sites that left it and are kept. The marks of a
+// site go with its objects: whoever puts it back before that finds a site that may be promoted.
 func siteStatuses(s *scope.Scope) []v1alpha1.SiteStatus {
 	before := map[string]v1alpha1.SiteStatus{}
 	for _, old := range s.Group.Status.Sites {
@@ -185,7 +186,7 @@ func siteStatuses(s *scope.Scope) []v1alpha1.SiteStatus {
 		names = append(names, site.Name)
 	}
 	for _, old := range s.Group.Status.Sites {
-		if !slices.Contains(names, old.Name) && whyKept(s, old.Name) != "" {
+		if !slices.Contains(names, old.Name) && (whyKept(s, old.Name) != "" || keepsMarks(s, old)) {
 			names = append(names, old.Name)
 		}
 	}
@@ -208,6 +209,11 @@ func siteStatuses(s *scope.Scope) []v1alpha1.SiteStatus {
 		out = append(out, status)
 	}
 	return out
+}
+
+// keepsMarks is true for a site that has left with data until its objects are gone. A look that ended before it saw them proves nothing.
+func keepsMarks(s *scope.Scope, old v1alpha1.SiteStatus) bool {
+	return (old.Provisioned || old.VolumeID != "") && (s.Leaving == nil || s.Leaving[old.Name])
 }
 
 // nodesInSight returns the nodes of sites other than these that the poll loop keeps in sight: the pod of one may still run and

@@ -74,12 +74,12 @@ func TestTheActiveSiteIsNotRepairedWhileItsClaimIsBeingDeleted(t *testing.T) {
 // A site that leaves may have the only copy that lasts.
 func TestACopyWhoseClaimIsBeingDeletedIsNone(t *testing.T) {
 	group := scopetest.Group(scopetest.Running)
-	s := &scope.Scope{Group: group, Provisioned: map[string]bool{"a": true, "b": true}, Deployments: map[string]*appsv1.Deployment{"a": {}, "b": {}}}
+	s := &scope.Scope{Group: group, Provisioned: map[string]bool{"a": true, "b": true, "d": true}, Deployments: map[string]*appsv1.Deployment{"a": {}, "b": {}}}
 	s.Group.Status.ActiveSite = "a"
 	for _, terminating := range []bool{false, true} {
 		s.Terminating = map[string]bool{"b": terminating}
-		if awaitsCopy(s) != terminating {
-			t.Errorf("terminating %t: waits %t", terminating, awaitsCopy(s))
+		if awaitsCopy(s, "d") != terminating {
+			t.Errorf("terminating %t: waits %t", terminating, awaitsCopy(s, "d"))
 		}
 	}
 }

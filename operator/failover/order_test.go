@@ -74,3 +74,16 @@ func TestAReplacedSiteIsComparedWithWhatTheActiveSiteHadI10(t *testing.T) {
 		}
 	}
 }
+
+// TestASiteThatIsPutBackCanBeOrdered: b left the specification by mistake, and is back. a, which has the data, is silent. The mark of b stayed with
+// its objects: without it and without its volume nobody can tell b from a site that never got the data.
+func TestASiteThatIsPutBackCanBeOrdered(t *testing.T) {
+	for _, marked := range []bool{true, false} {
+		s := factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4), factstest.Seen("b", "A:1-9", 4))
+		factstest.Silence(&s.Sites[0])
+		s.Sites[1].Provisioned, s.Sites[1].Unnoted, s.Policy.ForceTo = marked, !marked, "b"
+		if unfit := promotion.UnfitByOrder(s, Memory{}, s.Sites[1]); (unfit.By == "") != marked {
+			t.Errorf("marked %t: %+v", marked, unfit)
+		}
+	}
+}

@@ -81,6 +81,8 @@ type Scope struct {
 
 	// Terminating are the sites whose volume claim is being deleted: their data is gone as soon as their pod ends.
 	Terminating map[string]bool
+	// Leaving is true for the sites that left the specification and have objects yet; nil until that was looked for.
+	Leaving map[string]bool
 	// VolumeNotes are what status and events will say of the data volumes.
 	VolumeNotes []VolumeNote
 
