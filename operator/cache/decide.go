@@ -91,7 +91,6 @@ func remember(s Snapshot, m Memory) Memory {
 	if m.Failed != nil && (s.Request == nil || *s.Request != m.Failed.Request) {
 		m.Failed = nil
 	}
-	reached := slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Reachable })
 	sites := map[string]SiteMemory{}
 	maps.Copy(sites, m.Sites)
 	active := s.Pod(s.Status.ActiveSite)
@@ -99,7 +98,7 @@ func remember(s Snapshot, m Memory) Memory {
 		is := sites[p.Site]
 		is.AwaySince, is.LinkedSince = since(is.AwaySince, s.Now, !p.Master()), since(is.LinkedSince, s.Now, p.Follows(active.Site))
 		is.BehindSince = since(is.BehindSince, s.Now, p.Follows(active.Site) && farBehind(active, p))
-		is.MissedSince = since(is.MissedSince, s.Now, !p.Master() && (reached || !p.Exists))
+		is.MissedSince = missed(is.MissedSince, s, m, p)
 		is.ApartSince = since(is.ApartSince, s.Now, p.Apart(active.Site))
 		if active.Master() && active.Run == s.Status.ActiveRun {
 			is.HeldRun = ""
@@ -109,8 +108,22 @@ func remember(s Snapshot, m Memory) Memory {
 		}
 		sites[p.Site] = is
 	}
-	m.Sites = sites
+	m.Sites, m.LookedAt = sites, s.Now
 	return m
+}
+
+// missed is since when the master of a site is missed. Its clock stands still while no cache answers and its pod is there.
+func missed(before time.Time, s Snapshot, m Memory, p Pod) time.Time {
+	reached := slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Reachable })
+	switch {
+	case p.Master():
+		return time.Time{}
+	case reached || !p.Exists:
+		return orNow(before, s.Now)
+	case !before.IsZero():
+		return before.Add(s.Now.Sub(m.LookedAt))
+	}
+	return time.Time{}
 }
 
 // withActive is every pod, and the master's site if that is not among them: it left the specification and has no pod. Another cache takes

@@ -179,6 +179,8 @@ type SiteMemory struct {
 
 // Memory is what is remembered from one look to the next. Losing it costs a wait and nothing else.
 type Memory struct {
+	// LookedAt is when the last look was.
+	LookedAt time.Time
 	// Began is when this memory began.
 	Began time.Time
 	Sites map[string]SiteMemory

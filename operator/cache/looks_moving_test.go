@@ -76,6 +76,10 @@ func TestLooksAtMoves(t *testing.T) {
 		{name: "given up: the question of somebody stays open", given: "ask south; see west down; " + planned + "1s", want: "as before CacheMoving; Planned" + back},
 		{name: "given up: it was asked for", given: "ask west; see west down; move Requested east west TakeOver - 3 w1 1s",
 			want: "as before CacheMoving; Requested west>east TakeOver; cut clients of west; event CacheMoveFailed; answer done=false failed=true CacheMoveFailed; failed in 3; next 1ms"},
+		{name: "given up, and what was lost on the way is still said", given: "see west master; see south replica=west; see east replica=west down; mysql east epoch=5 Planned done; move Home west east TakeOver CacheMasterSilent 5 e1 1s",
+			want: "as before CacheMoving; Home east>west TakeOver CacheMasterSilent; traffic off east; traffic on west; cut clients of east; event CacheMoveFailed; failed in 5; next 1ms"},
+		{name: "MySQL went back to a site whose cache cannot take over", given: "see west master; see south replica=west; see east replica=west; unlisted east an odd address; mysql east epoch=5 Planned done; move Emergency east west Promotion CacheMasterSilent 3 w1 1s",
+			want: "as before CacheMoving; traffic off east; traffic on west; cut clients of east; next 1ms"},
 		{name: "given up: another was asked for meanwhile", given: "ask south; see west down; move Requested east west TakeOver - 3 w1 1s", want: "as before CacheMoving; Requested" + back},
 		{name: "given up: it was asked for, and withdrawn", given: "see west down; move Requested east west TakeOver - 3 w1 1s", want: "as before CacheMoving; Requested" + back},
 

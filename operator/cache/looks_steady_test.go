@@ -3,6 +3,7 @@
 package cache
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -110,6 +111,10 @@ func TestLooksAtCauses(t *testing.T) {
 
 		{name: "planned: not after an emergency", given: "mysql west epoch=4 Emergency done; still 3s; linked west 1h", want: "not CacheNotHome"},
 		{name: "planned: not twice under an epoch", given: after + "still 3s; last Planned east west 4 1h", want: "not CacheNotHome"},
+		{name: "planned: the master's process began again under that epoch, which was no move", given: after + "still 3s; last CacheOnly east east 4 1s", want: "as before CacheMoving; Planned east>west TakeOver; " + toWest},
+		{name: "planned: not again at once after it failed", given: after + "still 1h; hold paused; failed 4 29s", want: "not CacheNotHome; failed in 4"},
+		{name: "planned: again after a while, also in a paused group", given: after + "still 1h; hold paused; failed 4 30s",
+			want: "as before CacheMoving; Planned east>west TakeOver; " + strings.Replace(toWest, "next", "failed in 4; next", 1)},
 		{name: "planned: in a moment", given: after + "still 500ms", want: "as before CacheNotHome; next 1.5s"},
 		{name: "planned: in no time, and yet not at once", given: after + "still 1950ms", want: "as before CacheNotHome; next 100ms"},
 		{name: "planned: now", given: after + "still 2s", want: "as before CacheMoving; Planned east>west TakeOver; " + toWest},
@@ -234,6 +239,45 @@ func TestSilenceOfAllIsNotHeldAgainstTheMaster(t *testing.T) {
 			t.Errorf("%q: west answers for 5 s: %s", request, d.describe(w.s))
 		}
 	}
+}
+
+// The wait for a silent master goes on after the operator was cut off from all caches, and the time in between is no part of it.
+func TestSilenceOfAllInTheMiddleIsNotHeldAgainstTheMaster(t *testing.T) {
+	w := newWorld()
+	w.prepare(t, atRest+"; see east silent; see south silent")
+	look := func(west bool) Decision {
+		w.pod("west").Reachable = west
+		w.s.Now = w.s.Now.Add(time.Second)
+		d := Decide(w.s, w.m)
+		w.m = d.Memory
+		return d
+	}
+	for n, west := range []bool{true, true, true, false, false, false, false, false, false, false, true, true} {
+		if d := look(west); d.Status.Transition != nil {
+			t.Errorf("after look %d: %s", n+1, d.describe(w.s))
+		}
+	}
+	if look(true); look(true).Status.Transition == nil {
+		t.Error("west has answered for more than 5 s without the master, and waits")
+	}
+}
+
+// A replica that misses an answer now and then, beside a master that hangs, must not have the wait begin again each time.
+func TestAMissedAnswerDoesNotBeginTheWaitAgain(t *testing.T) {
+	w := newWorld()
+	w.prepare(t, atRest+"; see east silent; see south silent")
+	for n := range 16 { // west misses every fourth look
+		w.pod("west").Reachable = n%4 != 3
+		w.s.Now = w.s.Now.Add(500 * time.Millisecond)
+		d := Decide(w.s, w.m)
+		if w.m = d.Memory; d.Status.Transition != nil {
+			if n < 10 {
+				t.Errorf("after %d looks: %s", n+1, d.describe(w.s))
+			}
+			return
+		}
+	}
+	t.Error("the master that hangs stays for 8 s")
 }
 
 // A master whose site left the specification and has no pod is in no list of pods. Another cache takes its place all the same.

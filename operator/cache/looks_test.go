@@ -67,7 +67,7 @@ func runLooks(t *testing.T, looks []look) {
 //	move KIND FROM TO METHOD REASON EPOCH RUN AGE    a transition is under way; - is nothing
 //	last KIND FROM TO EPOCH AGE                      the last promotion
 //	held S RUN                                       the process of the master that a replica followed when both were last seen
-//	away S AGE, linked S AGE, apart S AGE, still AGE, hung AGE, failed AGE, only AGE, began AGE   what is remembered
+//	away S AGE, linked S AGE, apart S AGE, still AGE, hung AGE, failed [EPOCH] AGE, only AGE, began AGE   what is remembered
 func (w *world) prepare(t *testing.T, commands string) {
 	t.Helper()
 	for command := range strings.SplitSeq(commands, ";") {
@@ -159,7 +159,9 @@ func (w *world) remembered(t *testing.T, words []string) bool {
 	case "hung":
 		w.m.HungSince = ago
 	case "failed":
-		w.m.FailedAt = ago
+		if w.m.FailedAt = ago; len(words) > 2 {
+			w.m.FailedEpoch = number64(t, "="+words[1])
+		}
 	case "only":
 		w.m.OnlyAt = ago
 	case "began":

@@ -66,16 +66,18 @@ func redirected(s Snapshot, t Transition) (Transition, bool) {
 	if to := s.Pod(t.To); to.Master() || target.Site == t.From {
 		next.From = t.To
 	}
-	if from := s.Pod(next.From); from.Master() && !target.Follows(from.Site) {
-		// It would only be given up again, and a master beside this one has nothing of what this one holds. The way home is looked for once
-		// this move is over.
-		return t, false
-	}
 	switch {
 	case s.MySQL.Moving && s.MySQL.Kind == v1alpha1.FailoverPlanned:
 		next.Kind = v1alpha1.CacheMovePlanned
 	case s.MySQL.Moving:
 		next.Kind = v1alpha1.CacheMoveEmergency
+	}
+	from := s.Pod(next.From)
+	fit := target.TakesOver(from.Site) || next.Kind == v1alpha1.CacheMoveEmergency && target.Follows(from.Site)
+	if from.Master() && !fit {
+		// It would only be given up again, and a master beside this one has nothing of what this one holds. The way home is looked for once
+		// this move is over.
+		return t, false
 	}
 	return next, true
 }
@@ -216,6 +218,9 @@ func (d Decision) giveUp(s Snapshot, from, to Pod, why string) Decision {
 	message := "the master of the cache stays on " + from.Site + " and does not move to " + to.Site + " (" + string(t.Kind) + "): " + why
 	d.failed(s, message)
 	back := Transition{Kind: t.Kind, From: to.Site, To: from.Site}
+	if from.Site != s.Status.ActiveSite || from.Run != s.Status.ActiveRun {
+		back.Reason = t.Reason // it became the master in a move that had lost something and goes on: the record still says so
+	}
 	if to.Traffic && to.Reachable && t.ToRun != "" && to.Run != t.ToRun {
 		back.Reason = v1alpha1.ReasonCacheTargetRestarted // clients have written to the process that ended
 	}

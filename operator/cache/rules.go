@@ -56,11 +56,14 @@ func moved(s Snapshot, d *Decision) (Transition, bool) {
 // lost answer must not end that: in a paused group, nothing else would move it.
 func planned(s Snapshot, d *Decision) (Transition, bool) {
 	active, target := s.Pod(s.Status.ActiveSite), s.Pod(s.Home())
-	if s.MySQL.Kind != v1alpha1.FailoverPlanned || s.Home() == "" || s.Home() == active.Site || d.Memory.FailedEpoch == s.MySQL.Epoch || target.Leaving != "" {
+	if s.MySQL.Kind != v1alpha1.FailoverPlanned || s.Home() == "" || s.Home() == active.Site || target.Leaving != "" {
 		return Transition{}, false
 	}
-	if last := s.Status.Last; last != nil && last.Epoch == s.MySQL.Epoch {
+	if last := s.Status.Last; last != nil && last.Epoch == s.MySQL.Epoch && last.From != last.To {
 		return Transition{}, false // it has followed, and has moved elsewhere since for another reason
+	}
+	if d.Memory.FailedEpoch == s.MySQL.Epoch && s.Now.Sub(d.Memory.FailedAt) < homeRetry {
+		return Transition{}, false // each try takes the traffic away for a moment
 	}
 	still := s.Now.Sub(orNow(d.Memory.StillSince, s.Now))
 	if s.MySQL.Moving || still < afterMySQL {
