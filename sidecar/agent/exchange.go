@@ -74,7 +74,9 @@ func (a *Agent) once(target string, ask func()) (asked bool) {
 func (a *Agent) askOperatorOnce(ctx context.Context) {
 	var x answer
 	if a.once(operatorTarget, func() { x = a.hearOperator(ctx) }) {
-		a.follow(ctx, x)
+		// One at a time, or answers would pile up behind a volume that hangs, each with a look at MySQL of its own once it is back. Nothing
+		// is lost with one that is skipped: the next answer says the same.
+		a.once("opening", func() { a.follow(ctx, x) })
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -203,6 +204,24 @@ func TestAMarkThatHangsHoldsNoFenceBackI4(t *testing.T) {
 		w.mustBe("read-only")
 		w.after(3 * time.Second)
 		w.mustBe("read-only")
+		close(w.markHang)
+		w.after(3 * time.Second)
+		w.mustBe("writable")
+	})
+}
+
+// Answers that come while a mark hangs wait for nothing: each would look at MySQL in turn once the volume is back, before the site opens.
+func TestAnswersDoNotPileUpBehindAMarkThatHangs(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.operator = told(5, "a")
+		w.markHang = make(chan struct{})
+		w.boot()
+		w.after(5 * time.Second)
+		before := runtime.NumGoroutine()
+		w.after(time.Minute)
+		if more := runtime.NumGoroutine() - before; more > 10 {
+			t.Errorf("%d goroutines more after a minute", more)
+		}
 		close(w.markHang)
 		w.after(3 * time.Second)
 		w.mustBe("writable")
