@@ -45,20 +45,18 @@ func (p *provisioner) waitsForCopy(t task, g scope.GroupFacts, last mysql.CloneS
 	return policyWaits(t.key)
 }
 
-// copyLost says why a clone must not begin although it might at the last look: the other copy that its order needs is gone. Whether the site
-// followed is what that look saw, as its own replication is stopped by now (I14).
-func (p *provisioner) copyLost(t task, s sight) string {
+// copyLost is true if a clone must not begin although it might at the last look: the other copy that its order needs is gone. Whether the
+// site followed is what that look saw, as its own replication is stopped by now (I14).
+func (p *provisioner) copyLost(t task, s sight) bool {
 	g, _ := p.reach.In(t.key.Group)
 	f := g.Sites[t.key.Site]
 	policy := t.order.value == orderOfPolicy
-	if !notBegun(t.order, s.last) || t.order.discards() && !policy || !policy && (!s.following || f.Filtered) || p.otherCopy(t, g) {
-		return ""
-	}
-	return "there is no other healthy copy beside the active site any more"
+	needed := policy || !t.order.discards() && s.following && !f.Filtered
+	return needed && notBegun(t.order, s.last) && !p.otherCopy(t, g)
 }
 
-// otherCopy is true if there is a healthy copy beside the active site and the site of the task. A site that left the specification is none:
-// it is removed as soon as it may be.
+// otherCopy is true if there is a healthy copy beside the active site and the site of the task. A site that had left the specification when
+// the work began is none: it is removed as soon as it may be.
 func (p *provisioner) otherCopy(t task, g scope.GroupFacts) bool {
 	listed := func(site string) bool {
 		return slices.ContainsFunc(t.group.Spec.Sites, func(of v1alpha1.Site) bool { return of.Name == site })

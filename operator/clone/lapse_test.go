@@ -227,6 +227,10 @@ func TestNoCloneBeginsOnceTheOtherCopyIsLostI14(t *testing.T) {
 			if refused := strings.Contains(o.Message, "not begun"); refused == tt.want {
 				t.Errorf("I14: %s: told %q", name, o.Message)
 			}
+			// The next try would find a site that does not follow, and take it for no copy.
+			if lapsed := o.Verdict == work.VerdictLapse; lapsed != (!tt.want && tt.order.value != orderOfPolicy) {
+				t.Errorf("I14: %s: outcome %+v", name, o)
+			}
 		})
 	}
 }

@@ -38,6 +38,9 @@ var (
 // the clone ends anyway.
 const donorPatience = 30 * time.Second
 
+// errCopyLost means that a clone must not begin: the other copy that its order needs is gone.
+var errCopyLost = errors.New("not begun: there is no other healthy copy beside the active site any more")
+
 // errGaveUp means that the server refused a clone, or could not finish it.
 var errGaveUp = errors.New("the server gave the clone up")
 
@@ -90,6 +93,11 @@ func (p *provisioner) settle(ctx context.Context, t task, s sight, err error) wo
 	if err != nil && ctx.Err() != nil {
 		// The site or its group was removed, or this process stops leading, and the next one finds out how the clone goes.
 		return work.Outcome{Verdict: work.VerdictWait, Message: "clone: " + err.Error(), Failed: true}
+	}
+	if errors.Is(err, errCopyLost) && t.order.value != orderOfPolicy {
+		// The site does not follow any more, so the next try would not see that its order needs another copy (I14). It is examined without
+		// the order, and attached again.
+		return work.Outcome{Verdict: work.VerdictLapse, Message: err.Error() + ": order it again once another site replicates"}
 	}
 	if err != nil {
 		log.FromContext(ctx).Error(err, "clone site", "namespace", t.group.Namespace, "group", t.group.Name, "site", t.key.Site)
@@ -165,8 +173,8 @@ func (p *provisioner) unchanged(ctx context.Context, t task, s sight) error {
 	if why := p.donorWaits(t, s.source); why != "" {
 		return fmt.Errorf("not begun: %s", why)
 	}
-	if why := p.copyLost(t, s); why != "" {
-		return fmt.Errorf("not begun: %s", why)
+	if p.copyLost(t, s) {
+		return errCopyLost
 	}
 	return nil
 }
