@@ -49,7 +49,7 @@ func (m *machine) start(site string) {
 func (m *machine) happen() {
 	site := rapid.SampledFrom(names).Draw(m.t, "site")
 	p := m.pod(site)
-	switch rapid.SampledFrom([]string{"nothing", "nothing", "crash", "replaced", "gone", "back", "cut", "heal", "hang", "wake", "mysql", "settled", "letGo", "handsOver", "loads", "operator", "ask", "write", "route"}).Draw(m.t, "event") {
+	switch rapid.SampledFrom([]string{"nothing", "nothing", "crash", "replaced", "gone", "back", "cut", "heal", "hang", "wake", "mysql", "settled", "letGo", "handsOver", "loads", "operator", "ask", "write", "route", "unlisted", "listed"}).Draw(m.t, "event") {
 	case "crash":
 		if p.Exists {
 			m.start(site)
@@ -89,6 +89,10 @@ func (m *machine) happen() {
 		m.m = Memory{}
 	case "ask":
 		m.s.Request = &Request{Site: site, ID: fmt.Sprint(m.s.Now.UnixNano())}
+	case "unlisted":
+		p.Unlisted = "an odd address"
+	case "listed":
+		p.Unlisted = ""
 	case "route":
 		m.s.Route = rapid.SampledFrom([]string{"a", "b", "c", ByLabels, NoRoute}).Draw(m.t, "route")
 	case "write":
@@ -194,7 +198,7 @@ func (m *machine) works(action Action) bool {
 	case Route:
 		return true
 	case TakeOver:
-		return m.reached(a.From) && m.reached(a.To) && m.pod(a.From).Role == v1alpha1.CacheMaster && m.pod(a.To).Following == a.From
+		return m.reached(a.From) && m.reached(a.To) && m.pod(a.From).Role == v1alpha1.CacheMaster && m.pod(a.To).Following == a.From && m.pod(a.To).Unlisted == ""
 	case Promote:
 		return m.reached(a.Site)
 	case Follow:
@@ -233,7 +237,7 @@ func TestOneMasterWhateverHappens(t *testing.T) {
 		}
 		m.cut, m.hung = map[string]bool{}, map[string]bool{}
 		for _, name := range names {
-			m.pod(name).Loading = false
+			m.pod(name).Loading, m.pod(name).Unlisted = false, ""
 			if !m.pod(name).Exists {
 				m.start(name)
 			}
