@@ -259,7 +259,7 @@ func (v groupView) ticker() []item {
 // pauseWords says how long the pause lasts. Its end is not yet that of its effect: the operator ends it when it looks.
 func (v groupView) pauseWords(until time.Time) string {
 	if !until.After(v.clock()) {
-		return fmt.Sprintf("its time was over at %s; the operator resumes the group at its next look, and replaces no lost active site before", until.Format(time.RFC3339))
+		return fmt.Sprintf("its time ended at %s; until its next look, the operator replaces no lost active site", until.Format(time.RFC3339))
 	}
 	return fmt.Sprintf("%s left: a lost active site is not replaced until %s", v.Left(until), until.Format(time.RFC3339))
 }

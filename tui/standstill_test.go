@@ -94,7 +94,7 @@ func TestPauseThatIsOver(t *testing.T) {
 	o := object("orders", 7, "paris", "frankfurt", "madrid")
 	paused(o, s.at.Add(-time.Second))
 	s.send(feed.Objects{Changed: []*v1alpha1.MysqlFailoverGroup{o}, At: s.at})
-	if text := oneLine(s.m.frame().Bare()); strings.Contains(text, "0 s left") || !strings.Contains(text, "the operator resumes the group at its next look") {
+	if text := oneLine(s.m.frame().Bare()); strings.Contains(text, "0 s left") || !strings.Contains(text, "until its next look, the operator replaces no lost active site") {
 		t.Errorf("says:\n%s", text)
 	}
 }

@@ -94,7 +94,7 @@ type StreamMessage struct {
 	Groups     []GroupStatus `json:"groups,omitempty"`
 	// Gone names groups ("namespace/group") that no longer exist.
 	Gone []string `json:"gone,omitempty"`
-	// Ages is how many seconds ago the operator last looked at each group ("namespace/group"), by a clock that no one sets. A snapshot and
-	// a ping have it; a delta means that the operator has just looked. Without it, a ping says nothing of a group whose loop stands still.
+	// Ages is how many seconds ago the operator last looked at each group ("namespace/group"), by whichever of its two clocks says more,
+	// so an age is never too small. A snapshot and a ping have it; a delta means that the operator has just looked. Without it, a ping says nothing of a group whose loop stands still.
 	Ages map[string]float64 `json:"ages,omitempty"`
 }

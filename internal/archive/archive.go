@@ -24,8 +24,8 @@ const (
 )
 
 // bytesMost is how long all manifests together may be in a program with this limit of its memory: a listing takes two to three times as
-// much, and the cache holds most of it. Anyone who can write to the storage can make manifests long, and so can servers with very many UUIDs.
-func bytesMost(limit int64) int64 { return min(bytesMax, limit/2) }
+// much, and the cache holds most of it, so a quarter leaves room. Anyone who can write to the storage can make manifests long, and so can servers with very many UUIDs.
+func bytesMost(limit int64) int64 { return min(bytesMax, limit/4) }
 
 // Archive is the archive of one group.
 type Archive struct {

@@ -76,7 +76,7 @@ func TestManifestsAreBoundedInBytes(t *testing.T) {
 	if l := listed(t, a); len(l.Logs) != 2 || len(l.Unreadable) != 1 {
 		t.Errorf("%d logs, unreadable %v", len(l.Logs), l.Unreadable)
 	}
-	for limit, want := range map[int64]int64{192 << 20: 96 << 20, math.MaxInt64: bytesMax} {
+	for limit, want := range map[int64]int64{192 << 20: 48 << 20, math.MaxInt64: bytesMax} {
 		if got := bytesMost(limit); got != want {
 			t.Errorf("with %d bytes of memory: %d", limit, got)
 		}

@@ -5,8 +5,6 @@ package cache
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,75 +77,6 @@ func Decide(s Snapshot, m Memory) Decision {
 	}
 	d.Synced = synced(s, d.Memory)
 	return d
-}
-
-// remember notes since when each fact holds.
-func remember(s Snapshot, m Memory) Memory {
-	m.Began = orNow(m.Began, s.Now)
-	if m.StillEpoch != s.MySQL.Epoch {
-		m.StillSince, m.StillEpoch = time.Time{}, s.MySQL.Epoch
-	}
-	m.StillSince = since(m.StillSince, s.Now, !s.MySQL.Moving)
-	if m.Failed != nil && (s.Request == nil || *s.Request != m.Failed.Request) {
-		m.Failed = nil
-	}
-	sites := map[string]SiteMemory{}
-	maps.Copy(sites, m.Sites)
-	active := s.Pod(s.Status.ActiveSite)
-	for _, p := range withActive(s) {
-		is := sites[p.Site]
-		is.AwaySince, is.LinkedSince = since(is.AwaySince, s.Now, !p.Master()), since(is.LinkedSince, s.Now, p.Follows(active.Site))
-		is.BehindSince = since(is.BehindSince, s.Now, p.Follows(active.Site) && farBehind(active, p))
-		is.MissedSince = missed(is.MissedSince, s, m, p)
-		is.ApartSince = since(is.ApartSince, s.Now, p.Apart(active.Site))
-		if active.Master() && active.Run == s.Status.ActiveRun {
-			is.HeldRun = ""
-			if p.Follows(active.Site) {
-				is.HeldRun = active.Run
-			}
-		}
-		sites[p.Site] = is
-	}
-	m.Sites, m.LookedAt = sites, s.Now
-	return m
-}
-
-// missed is since when the master of a site is missed. Its clock stands still while no cache answers and its pod is there.
-func missed(before time.Time, s Snapshot, m Memory, p Pod) time.Time {
-	reached := slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Reachable })
-	switch {
-	case p.Master():
-		return time.Time{}
-	case reached || !p.Exists:
-		return orNow(before, s.Now)
-	case !before.IsZero():
-		return before.Add(s.Now.Sub(m.LookedAt))
-	}
-	return time.Time{}
-}
-
-// withActive is every pod, and the master's site if that is not among them: it left the specification and has no pod. Another cache takes
-// its place only if it is known since when it is away.
-func withActive(s Snapshot) []Pod {
-	active := s.Status.ActiveSite
-	if active == "" || slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Site == active }) {
-		return s.Pods
-	}
-	return append(slices.Clone(s.Pods), s.Pod(active))
-}
-
-func since(before, now time.Time, so bool) time.Time {
-	if !so {
-		return time.Time{}
-	}
-	return orNow(before, now)
-}
-
-func orNow(t, now time.Time) time.Time {
-	if t.IsZero() {
-		return now
-	}
-	return t
 }
 
 // first finds the first master: the cache of the active site or, if that does not come, another. One that already has the

@@ -39,7 +39,7 @@ type place struct {
 }
 
 // enter takes a place for a push. Strangers have some of the places only, each address a few, and those of the address with most of
-// them make room: for another address that has fewer, and for anyone whose token was good a moment ago. So strangers keep no site out,
+// them make room: for another address that has fewer, and for anyone whose token was good a moment ago. So strangers from a few addresses keep no site out,
 // whether they send slowly or have many tokens looked at. end makes the push end.
 func (e *Escrow) enter(remote, token string, end func()) (*place, bool) {
 	p := &place{escrow: e, share: hostOf(remote), token: digestOf(token), end: end, stranger: true}

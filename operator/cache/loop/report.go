@@ -137,7 +137,7 @@ func withDrain(s cache.Snapshot, d cache.Decision) cache.Decision {
 	active := s.Pod(d.Status.ActiveSite)
 	able := func(p cache.Pod) bool { return p.Leaving == "" && !p.Removed && p.TakesOver(active.Site) }
 	if active.Master() && strings.HasSuffix(active.Leaving, isCordoned) && d.Status.Transition == nil && d.Message != "" && !slices.ContainsFunc(s.Pods, able) {
-		d.Message += "; " + active.Leaving + ", and its drain waits until a cache on another node has caught up"
+		d.Message += "; " + active.Leaving + ", and its drain waits until a cache on another node can take over"
 	}
 	return d
 }

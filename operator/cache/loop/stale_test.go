@@ -69,7 +69,7 @@ func TestTheConditionNamesWhatAPersonHasToSettle(t *testing.T) {
 
 // The budget keeps the master's pod on a cordoned node for as long as no other cache can take over with every key. The condition says so.
 func TestTheConditionNamesADrainThatWaits(t *testing.T) {
-	const waits = "; node worker is cordoned, and its drain waits until a cache on another node has caught up"
+	const waits = "; node worker is cordoned, and its drain waits until a cache on another node can take over"
 	for name, tc := range map[string]struct {
 		leaving string
 		replica cache.Pod
