@@ -115,6 +115,8 @@ var stopped = map[v1alpha1.Reason]v1alpha1.Reason{
 	v1alpha1.ReasonRoleStays:   v1alpha1.ReasonRoleStays,
 	v1alpha1.ReasonNoCandidate: v1alpha1.ReasonNoCandidate,
 	v1alpha1.ReasonPodKept:     v1alpha1.ReasonKeyringKept,
+
+	v1alpha1.ReasonVolumeTerminating: v1alpha1.ReasonVolumeTerminating,
 }
 
 // sayNotBack reports each site at which the update stopped, once.

@@ -57,6 +57,8 @@ func (r *Reconciler) rolloutSite(s *scope.Scope, spec v1alpha1.Site, want *appsv
 	site.Broken = !loads && s.Known && !s.Facts.Sites[name].MysqlUp && s.Now.Sub(scope.UnavailableSince(current, s.Now)) >= scope.BrokenAfter
 	if site.Active && s.Terminating[name] {
 		site.Broken = false // its data would be gone with the pod, and may be the newest
+		site.Doomed = fmt.Sprintf("its volume claim %s is being deleted, and the data would be gone with the pod: add a site that can take its role, "+
+			"or make a backup and restore it into another group", v1alpha1.DataVolumeName(s.Key.Name, name))
 	}
 	// A site that does not come up, or has no data, loses nothing by a new pod, and may need exactly this one.
 	templates := scope.Templates{Has: scope.SpecHash(current), Want: scope.SpecHash(want), Ordered: scope.Ordered(s, name, want)}

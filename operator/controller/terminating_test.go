@@ -71,6 +71,31 @@ func TestTheActiveSiteIsNotRepairedWhileItsClaimIsBeingDeleted(t *testing.T) {
 	}
 }
 
+// An update of the only site would end its pod, and with it all data of the group.
+func TestTheOnlySiteIsNotUpdatedWhileItsClaimIsBeingDeleted(t *testing.T) {
+	for terminating, want := range map[bool]bool{false: true, true: false} {
+		w := settledWorld(t)
+		w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = g.Spec.Sites[:1] })
+		w.askNobody()
+		w.reconcile()
+		w.settle("a")
+		w.reconcile()
+		if terminating {
+			w.terminate("a")
+		}
+		old := w.deployments()
+		w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
+		w.reconcile()
+		if replaced := w.deployments()["a"] != old["a"]; replaced != want || len(old) != 1 {
+			t.Errorf("terminating %t: replaced %t of %v", terminating, replaced, old)
+		}
+		c := w.condition(v1alpha1.ConditionProgressing)
+		if kept := c.Reason == v1alpha1.ReasonVolumeTerminating && strings.Contains(c.Message, "mysql-orders-a-data is being deleted"); kept != terminating {
+			t.Errorf("terminating %t: condition %+v", terminating, c)
+		}
+	}
+}
+
 // A site that leaves may have the only copy that lasts.
 func TestACopyWhoseClaimIsBeingDeletedIsNone(t *testing.T) {
 	group := scopetest.Group(scopetest.Running)

@@ -43,6 +43,8 @@ type Site struct {
 	Kept string
 	// Fenced says that a person keeps the site fenced, so that it cannot take the role, and how to end that; normally empty.
 	Fenced string
+	// Doomed says why the site's data is gone once its pod ends; normally empty.
+	Doomed string
 	// Diverged is true if the site has transactions that the group's history lacks.
 	Diverged bool
 	// Held is true for a site whose pod is back and serves, and that can get no further now: it has diverged, so a person must
@@ -217,6 +219,9 @@ func activeSite(g Group) Decision {
 			// For example, the specification replaced a site by another: the new one takes the role once it has the data.
 			return wait(v1alpha1.ReasonWaitingForSite, made.Name, "only the active site %s is left to update: its pod is replaced when %s, which is being made, can take its role",
 				s.Name, made.Name)
+		}
+		if s.Doomed != "" {
+			return wait(v1alpha1.ReasonVolumeTerminating, s.Name, "the pod of the active site %s is not replaced: %s", s.Name, s.Doomed)
 		}
 		// There is no other choice, and all others are settled.
 		return update(v1alpha1.ReasonUpdatingActive, s)

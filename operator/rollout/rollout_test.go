@@ -54,6 +54,8 @@ func sites(text string) []rollout.Site {
 				s.Kept = "its memory holds the only copy"
 			case "fenced":
 				s.Fenced = "a person keeps it fenced"
+			case "doomed":
+				s.Doomed = "its claim is being deleted"
 			case "uncloned":
 				s.Uncloned = true
 			case "apart":
@@ -208,6 +210,14 @@ func TestNext(t *testing.T) {
 		"the only candidate is kept fenced": {
 			because: "the role would be asked to move for ever; and while the active site's pod is replaced no site could take over",
 			sites:   "a active old settled; b new settled fenced; c dr new settled", reason: v1alpha1.ReasonNoCandidate, site: "a",
+		},
+		"the only candidate would lose its data with its pod": {
+			because: "nobody else has all of it; a replica that is never promoted does not count",
+			sites:   "a active old settled doomed; c dr new settled", reason: v1alpha1.ReasonVolumeTerminating, site: "a",
+		},
+		"another can take the role of one that would lose its data": {
+			because: "then it has what the volume had",
+			sites:   "a active old settled doomed; b new settled", leave: "a", reason: v1alpha1.ReasonMovingRole, site: "a",
 		},
 		"another candidate is kept fenced": {
 			because: "c is fit, and takes it",
