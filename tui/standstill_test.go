@@ -51,11 +51,11 @@ func TestSuspendedMachine(t *testing.T) {
 		t.Errorf("called live after a minute of sleep: %s", quiet)
 	}
 	if age := c.resourceAge(); age < time.Minute {
-		t.Errorf("the custom resource is said to be %s old", age)
+		t.Errorf("the dashboard shows the custom resource as %s old", age)
 	}
 	g := &group{told: &feed.Told{}, age: time.Second, agedAt: now, aged: true}
 	if age := g.lookedAgo(c.now); age < time.Minute {
-		t.Errorf("the last look is said to be %s ago", age)
+		t.Errorf("the dashboard shows the last look as %s ago", age)
 	}
 }
 

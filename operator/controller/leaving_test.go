@@ -9,10 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -52,12 +50,7 @@ func TestTheLastCopyStaysUntilTheNewSiteHasTheData(t *testing.T) {
 	w.reconcile()
 	w.facts.Set("a", scope.SiteFacts{Reachable: true})
 	w.facts.Closed("a")
-	d := &appsv1.Deployment{}
-	w.get(d, "mysql-orders-a")
-	d.Status.Conditions = []appsv1.DeploymentCondition{{
-		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(metav1.Now().Add(-2 * scope.BrokenAfter)),
-	}}
-	w.must(w.c.Status().Update(w.ctx, d))
+	w.isUnavailable("a")
 	w.reconcile()
 	w.askNobody()
 	w.reconcile()
@@ -118,7 +111,7 @@ func TestASiteThatNeverHadDataGoes(t *testing.T) {
 	}
 }
 
-// Whoever puts a site back finds it as it was: with the mark and the volume by which it may be promoted.
+// A site that is put back keeps the mark and the volume by which it may be promoted.
 func TestTheMarksOfALeavingSiteGoWithItsObjects(t *testing.T) {
 	w := settledWorld(t)
 	w.facts.Change("c", func(f *scope.SiteFacts) { f.VolumeID = "volume-c" })

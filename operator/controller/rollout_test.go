@@ -230,12 +230,7 @@ func TestBrokenSiteIsRepairedFirst(t *testing.T) {
 	w.reconcile()
 	w.settle("a", "b", "c")
 	w.facts.Set("c", scope.SiteFacts{})
-	d := &appsv1.Deployment{}
-	w.get(d, "mysql-orders-c")
-	d.Status.Conditions = []appsv1.DeploymentCondition{{
-		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(metav1.Now().Add(-2 * scope.BrokenAfter)),
-	}}
-	w.must(w.c.Status().Update(w.ctx, d))
+	w.isUnavailable("c")
 	old := w.deployments()
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
 	w.reconcile()
@@ -251,12 +246,7 @@ func TestNothingIsRepairedBeforeAnythingIsKnown(t *testing.T) {
 	w.facts.Open("a")
 	w.reconcile()
 	w.settle("a", "b", "c")
-	d := &appsv1.Deployment{}
-	w.get(d, "mysql-orders-a")
-	d.Status.Conditions = []appsv1.DeploymentCondition{{
-		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(metav1.Now().Add(-2 * scope.BrokenAfter)),
-	}}
-	w.must(w.c.Status().Update(w.ctx, d))
+	w.isUnavailable("a")
 	old := w.deployments()
 	w.facts.G = scope.GroupFacts{}
 	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })

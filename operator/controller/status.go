@@ -175,7 +175,7 @@ func sameConditions(s *scope.Scope, stamped []metav1.Condition) bool {
 }
 
 // siteStatuses returns the controller's fields of each site of the specification, and of sites that left it and are kept. The marks of a
-// site go with its objects: whoever puts it back before that finds a site that may be promoted.
+// site go with its objects: put back before that, it may still be promoted.
 func siteStatuses(s *scope.Scope) []v1alpha1.SiteStatus {
 	before := map[string]v1alpha1.SiteStatus{}
 	for _, old := range s.Group.Status.Sites {

@@ -56,12 +56,7 @@ func TestTheActiveSiteIsNotRepairedWhileItsClaimIsBeingDeleted(t *testing.T) {
 		}
 		w.facts.Set("a", scope.SiteFacts{})
 		w.facts.Open("")
-		d := &appsv1.Deployment{}
-		w.get(d, "mysql-orders-a")
-		d.Status.Conditions = []appsv1.DeploymentCondition{{
-			Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(metav1.Now().Add(-2 * scope.BrokenAfter)),
-		}}
-		w.must(w.c.Status().Update(w.ctx, d))
+		w.isUnavailable("a")
 		old := w.deployments()
 		w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
 		w.reconcile()

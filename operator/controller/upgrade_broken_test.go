@@ -5,10 +5,6 @@ package controller
 import (
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
@@ -17,12 +13,7 @@ import (
 // nothing is known of the sites it may serve all the same, and waits.
 func TestABrokenPodWaitsForNoTurn(t *testing.T) {
 	w, _ := pacedWorld(t)
-	d := &appsv1.Deployment{}
-	w.get(d, "mysql-orders-c")
-	d.Status.Conditions = []appsv1.DeploymentCondition{{
-		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(metav1.Now().Add(-2 * scope.BrokenAfter)),
-	}}
-	w.must(w.c.Status().Update(w.ctx, d))
+	w.isUnavailable("c")
 	before := w.deployments()
 	w.newOperator()
 	w.reconcileOften()

@@ -48,7 +48,7 @@ func TestStreamCap(t *testing.T) {
 	read(t, dial(t, addr, "", nil))
 }
 
-// Whoever holds all streams that one address may have leaves some to others, and gets no more.
+// An address that holds all the streams it may have gets no more, and other addresses still get theirs.
 func TestStreamsOfOneAddressLeaveRoom(t *testing.T) {
 	l := quick()
 	l.streams, l.streamsOfOne = 3, 2

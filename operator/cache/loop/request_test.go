@@ -45,7 +45,7 @@ func (w *world) neverTakesOver() *int {
 	return &n
 }
 
-// look has the loop look as it would by itself, and counts the moves away from the master.
+// look runs one look of the loop, and counts the moves away from the master.
 func (w *world) look(d time.Duration) (moves int) {
 	w.t.Helper()
 	began := ""
