@@ -48,6 +48,7 @@ func TestWhatAPreflightRefuses(t *testing.T) {
 // TestAPlannedFailoverThatWaits: until it is given up, begins, or has waited for too long.
 func TestAPlannedFailoverThatWaits(t *testing.T) {
 	lag := func(seconds float64) *float64 { return &seconds }
+	var down time.Duration
 	for name, tc := range map[string]struct {
 		change func(s *Snapshot, p *Planned)
 		phase  v1alpha1.PlannedPhase
@@ -61,11 +62,24 @@ func TestAPlannedFailoverThatWaits(t *testing.T) {
 		"its target is silent, for a while":   {func(s *Snapshot, _ *Planned) { factstest.Silence(&s.Sites[1]) }, v1alpha1.PlannedWaiting, ""},
 		"its target is, for long": {func(s *Snapshot, p *Planned) {
 			factstest.Silence(&s.Sites[1])
-			p.StartedAt = s.Now.Add(-time.Minute - 1)
+			p.StartedAt, down = s.Now.Add(-time.Minute-1), time.Minute
 		}, v1alpha1.PlannedRefused, v1alpha1.ReasonNotFit},
-		"its target is, at once": {func(s *Snapshot, p *Planned) { factstest.Silence(&s.Sites[1]); p.Phase = "" }, v1alpha1.PlannedRefused, v1alpha1.ReasonNotFit},
-		"it is paused now":       {func(s *Snapshot, _ *Planned) { s.Policy.PausedUntil = s.Now.Add(1) }, v1alpha1.PlannedRefused, v1alpha1.ReasonPaused},
-		"its target is near":     {func(s *Snapshot, _ *Planned) { s.Sites[1].MySQL.LagSeconds = lag(0.3) }, v1alpha1.PlannedWaiting, ""},
+		"its target is, and it is new": {func(s *Snapshot, p *Planned) { factstest.Silence(&s.Sites[1]); p.Phase = "" }, v1alpha1.PlannedWaiting, v1alpha1.ReasonTargetSilent},
+		"its target has been silent, and it is new": {func(s *Snapshot, p *Planned) {
+			factstest.Silence(&s.Sites[1])
+			p.Phase, down = "", 2*s.Policy.PollInterval
+		}, v1alpha1.PlannedRefused, v1alpha1.ReasonNotFit},
+		"its target has been silent since it was new": {func(s *Snapshot, p *Planned) {
+			factstest.Silence(&s.Sites[1])
+			p.Reason, down = v1alpha1.ReasonTargetSilent, 2*s.Policy.PollInterval
+		}, v1alpha1.PlannedRefused, v1alpha1.ReasonNotFit},
+		"its target was silent": {func(_ *Snapshot, p *Planned) { p.Reason = v1alpha1.ReasonTargetSilent }, v1alpha1.PlannedMoving, v1alpha1.ReasonRequested},
+		"its target was silent, and lags": {func(s *Snapshot, p *Planned) {
+			s.Sites[1].MySQL.LagSeconds = lag(3)
+			p.Reason = v1alpha1.ReasonTargetSilent
+		}, v1alpha1.PlannedWaiting, v1alpha1.ReasonTargetLags},
+		"it is paused now":   {func(s *Snapshot, _ *Planned) { s.Policy.PausedUntil = s.Now.Add(1) }, v1alpha1.PlannedRefused, v1alpha1.ReasonPaused},
+		"its target is near": {func(s *Snapshot, _ *Planned) { s.Sites[1].MySQL.LagSeconds = lag(0.3) }, v1alpha1.PlannedWaiting, ""},
 		"its target is near, for long": {func(s *Snapshot, p *Planned) {
 			s.Sites[1].MySQL.LagSeconds = lag(0.3)
 			p.StartedAt = s.Now.Add(-handTime)
@@ -84,9 +98,12 @@ func TestAPlannedFailoverThatWaits(t *testing.T) {
 		s := factstest.AtRest()
 		s.Policy.PlannedTo = "b"
 		p := Planned{From: "a", To: "b", Cause: v1alpha1.ReasonRequested, Phase: v1alpha1.PlannedWaiting, StartedAt: s.Now}
+		down = 0
 		tc.change(&s, &p)
 		s.Status.Planned = &p
-		d := waiting(s, Decision{Status: s.Status, Effects: []Effect{Select{Site: "a"}}}, s.Sites[0], p)
+		var m Memory
+		m.At("b").DownSince = s.Now.Add(-down)
+		d := waiting(s, Decision{Status: s.Status, Memory: m, Effects: []Effect{Select{Site: "a"}}}, s.Sites[0], p)
 		got := d.Status.Planned
 		if got.Phase != tc.phase || got.Reason != tc.reason {
 			t.Errorf("%s: %s %s: %s", name, got.Phase, got.Reason, d.Message)

@@ -63,7 +63,7 @@ func settlePlanned(s Snapshot, d Decision) Decision {
 		answered := *p
 		answered.Answered = true
 		d.Status.Planned, d.Persist = &answered, true
-	case request != "" && (p == nil || p.Over() && p.Answered) && d.Topology != TopologyHealthy && d.Topology != TopologyTransition:
+	case request != "" && (p == nil || p.Over() && p.Answered) && d.Topology != TopologyHealthy && d.Topology != TopologyTransition && !missed(d):
 		// A request that waited for the end of an outage would move the role when people no longer expect it.
 		return d.end(Planned{From: s.Status.ActiveSite, To: request, Cause: v1alpha1.ReasonRequested, StartedAt: s.Now}, s.Now,
 			v1alpha1.PlannedRefused, v1alpha1.ReasonNotHealthy, "nothing was changed: %s; ask again once the group is healthy", d.Message).
@@ -75,6 +75,11 @@ func settlePlanned(s Snapshot, d Decision) Decision {
 // blip is true while the trouble that holds up a waiting planned failover may be over at the next poll.
 func blip(s Snapshot, d Decision, p *Planned) bool {
 	return (d.Verdict == VerdictWait || d.Verdict == VerdictReopen) && d.Status.Transition == nil && s.Led(p.StartedAt) <= s.Policy.PlannedLagTimeout
+}
+
+// missed is true while the active site has missed too few answers to count as silent: the order stays, and the next looks answer it.
+func missed(d Decision) bool {
+	return d.Verdict == VerdictWait && d.Reason == v1alpha1.ReasonBelowThreshold
 }
 
 // plan handles planned failovers while the active site is healthy: one that was asked for, or one away from an
@@ -116,12 +121,7 @@ func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
 	case a.Name == p.To:
 		return d.end(p, s.Now, v1alpha1.PlannedRefused, v1alpha1.ReasonAlreadyActive, "nothing was changed: %s is active already", p.To).
 			advise(remedy.New("see who is active", s.Group.Command("status", "", "")))
-	case why.Reason != "" && p.Phase == v1alpha1.PlannedWaiting && promotion.Passing(why.Reason) && s.Led(p.StartedAt) <= s.Policy.PlannedLagTimeout:
-		// The target was fit when the move was asked for: one lost answer does not end the request.
-		d = d.waitsFor(p, why.Reason, why.Message)
-		d.Message = fmt.Sprintf("%s is active; the planned failover waits: %s", a.Name, why.Message)
-		return d
-	case why.Reason == v1alpha1.ReasonLargeChange && p.Phase == "":
+	case abides(s, p, why.Reason):
 		d = d.waitsFor(p, why.Reason, why.Message)
 		d.Message = fmt.Sprintf("%s is active; the planned failover waits: %s", a.Name, why.Message)
 		return d
@@ -152,10 +152,19 @@ func waiting(s Snapshot, d Decision, a Site, p Planned) Decision {
 	return d.move(s, p)
 }
 
-// waitsFor notes what a planned failover waits for: the first reason, and a large change when it begins or is over, or people would look for a
-// transaction that is gone, and end another. Other reasons come and go with every look.
+// abides is true if a request stays although something is against it now.
+func abides(s Snapshot, p Planned, why Reason) bool {
+	if p.Phase == "" || p.Reason == v1alpha1.ReasonTargetSilent { // it is new, or its target has not answered since it was
+		return promotion.Awaited(why)
+	}
+	// The target was fit when the move was asked for: one lost answer does not end the request.
+	return promotion.Passing(why) && s.Led(p.StartedAt) <= s.Policy.PlannedLagTimeout
+}
+
+// waitsFor notes what a planned failover waits for: the first reason; a large change when it begins or is over, or people would look for a
+// transaction that is gone, and end another; and what follows when a silent target has answered. Other reasons come and go with every look.
 func (d Decision) waitsFor(p Planned, why Reason, message string) Decision {
-	if large := v1alpha1.ReasonLargeChange; p.Phase == "" || p.Reason != why && (p.Reason == large || why == large) {
+	if p.Phase == "" || p.Reason != why && (promotion.Awaited(p.Reason) || why == v1alpha1.ReasonLargeChange) {
 		p.Phase, p.Reason, p.Message = v1alpha1.PlannedWaiting, why, message+"; nothing was changed yet"
 		d.Status.Planned, d.Persist = &p, true
 	}

@@ -200,12 +200,7 @@ func targetUnfit(s Snapshot, m Memory, target Site) (why promotion.Unfit, patien
 	if why.By != promotion.GuardSilent {
 		return why, 0
 	}
-	grace := time.Duration(s.Policy.Threshold-1) * s.Policy.PollInterval
-	since := memory.OrNow(m.Of(target.Name).IndirectSince, s.Now)
-	if !target.Sidecar.Answered {
-		since = memory.OrNow(m.Of(target.Name).DownSince, since)
-	}
-	return why, max(0, grace-s.Now.Sub(since))
+	return why, promotion.Patience(s, m, target)
 }
 
 func targetLost(s Snapshot, d Decision, why string) Decision {

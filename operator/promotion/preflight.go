@@ -10,6 +10,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/facts"
+	"github.com/mysql-mfg/mfg/operator/memory"
 	"github.com/mysql-mfg/mfg/operator/remedy"
 )
 
@@ -98,6 +99,9 @@ func toUnfit(v move) (facts.Reason, string) {
 	}
 	if refused.By == GuardBusy { // nothing is wrong with it, and there is nothing to do but wait
 		return v1alpha1.ReasonCloneInProgress, fmt.Sprintf("%s %s; ask again when it is done", v.to, refused.Why)
+	}
+	if refused.By == GuardSilent && Patience(v.s, v.m, v.target) > 0 { // the next look may find it well
+		return v1alpha1.ReasonTargetSilent, fmt.Sprintf("%s: %s", v.to, refused.Why)
 	}
 	if refused.By == GuardVolumeFailing {
 		return v1alpha1.ReasonVolumeTakesNoWrites, fmt.Sprintf("%s: %s", v.to, refused.Why)
@@ -212,11 +216,27 @@ func AtHand(a, target facts.Site) bool {
 func Passing(why facts.Reason) bool {
 	switch why {
 	case v1alpha1.ReasonNotFit, v1alpha1.ReasonNotHealthy, v1alpha1.ReasonNotReplicating, v1alpha1.ReasonCloneInProgress, v1alpha1.ReasonForeignWriter,
-		v1alpha1.ReasonVolumeTakesNoWrites, v1alpha1.ReasonLargeChange:
+		v1alpha1.ReasonVolumeTakesNoWrites, v1alpha1.ReasonLargeChange, v1alpha1.ReasonTargetSilent:
 		return true
 	default:
 		return false // it stands until a person does something, so nothing waits for its end
 	}
+}
+
+// Awaited is true for a refusal for which even a new order waits: it will be over, or become another refusal, without a person.
+func Awaited(why facts.Reason) bool {
+	return why == v1alpha1.ReasonLargeChange || why == v1alpha1.ReasonTargetSilent
+}
+
+// Patience is how much longer a target that does not answer is waited for before it counts as lost: failureThreshold polls from its
+// first missed answer, or every lost packet would cost an epoch or an order. It is 0 if that is over.
+func Patience(s facts.Snapshot, m facts.Memory, target facts.Site) time.Duration {
+	grace := time.Duration(s.Policy.Threshold-1) * s.Policy.PollInterval
+	since := memory.OrNow(m.Of(target.Name).IndirectSince, s.Now)
+	if !target.Sidecar.Answered {
+		since = memory.OrNow(m.Of(target.Name).DownSince, since)
+	}
+	return max(0, grace-s.Now.Sub(since))
 }
 
 func pausedMessage(s facts.Snapshot) string {

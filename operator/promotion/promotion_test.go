@@ -250,7 +250,7 @@ func TestWhomAFilterKeepsFromTheRoleI7(t *testing.T) {
 func TestWhatIsWaitedFor(t *testing.T) {
 	for why, want := range map[facts.Reason]bool{
 		v1alpha1.ReasonNotFit: true, v1alpha1.ReasonNotHealthy: true, v1alpha1.ReasonNotReplicating: true, v1alpha1.ReasonCloneInProgress: true,
-		v1alpha1.ReasonForeignWriter: true, v1alpha1.ReasonVolumeTakesNoWrites: true, v1alpha1.ReasonLargeChange: true,
+		v1alpha1.ReasonForeignWriter: true, v1alpha1.ReasonVolumeTakesNoWrites: true, v1alpha1.ReasonLargeChange: true, v1alpha1.ReasonTargetSilent: true,
 		v1alpha1.ReasonPaused: false, v1alpha1.ReasonModeObserve: false, v1alpha1.ReasonUnknownSite: false,
 	} {
 		if Passing(why) != want {
