@@ -162,7 +162,7 @@ bench-backup: build ## Measure backups and restores of both methods, with age an
 	@bin/bench -backup $(if $(SIZE),-size $(SIZE)) $(if $(RUNS),-runs $(RUNS)) $(if $(CASE),-case $(CASE)) $(if $(filter-out 0,$(MERGE)),-merge) -out out/bench-backup.json
 
 .PHONY: bench-pitr
-bench-pitr: build ## Measure the archive of binary logs: commits with and without, and the age of the recoverable point under load, DURATION=60m RUNS=8 CASE=cost,point MERGE=1; writes out/bench-pitr.json
+bench-pitr: build ## Measure the archive of binary logs: commits with and without, and the age of the recoverable point under load, DURATION=60m RUNS=16 CASE=cost,point MERGE=1; writes out/bench-pitr.json
 	@bin/bench -pitr $(if $(DURATION),-duration $(DURATION)) $(if $(RUNS),-runs $(RUNS)) $(if $(CASE),-case $(CASE)) $(if $(filter-out 0,$(MERGE)),-merge) -out out/bench-pitr.json
 
 .PHONY: bench-replay

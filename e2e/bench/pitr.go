@@ -30,9 +30,11 @@ func pitrParts() []string { return []string{partCost, partPoint} }
 const (
 	pitrNamespace = "bench-pitr"
 	// pitrPairs is how often commits are counted with the archiver and without it, unless it is said.
-	pitrPairs = 8
+	pitrPairs = 16
 	// pitrPhase is how long one count takes: three intervals, so that it holds three rounds of the archiver.
 	pitrPhase = 3 * pitrInterval
+	// pitrWarmUp is how long the load runs before the first count: a new table takes fewer rows in its first minutes.
+	pitrWarmUp = 2 * time.Minute
 	// pitrInterval is spec.backup.pitr.interval.
 	pitrInterval = 10 * time.Second
 	// pitrSlack is how much older than that the recoverable point may be.
@@ -215,7 +217,11 @@ func (p *pitrBench) cost(ctx context.Context) error {
 	}
 	c := &pitrCost{Connections: loadConnections, RowBytes: pitrRowBytes, PhaseSeconds: pitrPhase.Seconds()}
 	p.figures.Cost = c
-	time.Sleep(loadWarmUp)
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(pitrWarmUp):
+	}
 	for n := range pairs {
 		// Each pair begins with what the last one ended with.
 		for i := range 2 {

@@ -28,6 +28,7 @@ func TestTheCostOfAnArchiver(t *testing.T) {
 		{"the same", costs([2]float64{1000, 1000}, [2]float64{1010, 1005}, [2]float64{990, 1000}, [2]float64{1000, 1000}, [2]float64{1005, 1000}), verdictWithin},
 		{"a tenth slower", costs([2]float64{900, 1000}, [2]float64{905, 1005}, [2]float64{890, 1000}, [2]float64{900, 1000}, [2]float64{910, 1000}), verdictMissed},
 		{"noise", costs([2]float64{900, 1000}, [2]float64{1100, 1000}, [2]float64{800, 1000}, [2]float64{1200, 1000}, [2]float64{950, 1000}), verdictOpen},
+		{"a table that grows", costs([2]float64{500, 505}, [2]float64{805, 800}, [2]float64{1000, 1010}, [2]float64{1300, 1290}, [2]float64{1600, 1600}), verdictWithin},
 		{"too few", costs([2]float64{1000, 1000}, [2]float64{1000, 1000}), verdictOpen},
 		{"none", &pitrCost{}, verdictOpen},
 	} {
