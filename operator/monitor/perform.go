@@ -107,9 +107,9 @@ func (l *loop) announce(ctx context.Context, group *v1alpha1.MysqlFailoverGroup,
 	}
 	epoch := l.authority.Statement().Epoch
 	for _, site := range e.Fence {
-		if link := l.sites[site]; link != nil && link.beginFence() {
+		if link := l.sites[site]; link != nil && link.fencing.TryLock() {
 			waited(site).Go(func() {
-				defer link.endFence()
+				defer link.fencing.Unlock()
 				l.fence(longest, group, link, failoverFence{site: site, epoch: epoch})
 			})
 		}
@@ -181,9 +181,13 @@ func (l *loop) drain(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s 
 	return l.drainLink(ctx, group, link, site)
 }
 
+// drainLink drains a site, one drain at a time: that of an announcement may still be under way beside the loop. Of two that end a delay at once,
+// one may stop the receiver after the other has stopped the applier, and CHANGE REPLICATION SOURCE then removes the relay logs (I8).
 func (l *loop) drainLink(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, link *siteLink, site failover.Site) error {
 	ctx, cancel := context.WithTimeout(ctx, sqlTimeout)
 	defer cancel()
+	link.draining.Lock() // for sqlTimeout at most, which bounds each drain
+	defer link.draining.Unlock()
 	db, err := l.client.connection(ctx, group, link, site.Name)
 	if err != nil {
 		return err

@@ -18,8 +18,8 @@ type siteLink struct {
 	// verifies is true if connections verify the server.
 	verifies bool
 	db       *mysql.DB
-	// fencing is true while the operator fences this site by SQL.
-	fencing bool
+	// fencing is held while the operator fences this site by SQL, draining while it drains it.
+	fencing, draining sync.Mutex
 	// given is the password that the site's receiver has, tried counts the tries to give it one. Only the loop touches them.
 	given given
 	tried int
@@ -86,21 +86,4 @@ func (k *siteLink) close() {
 	if db != nil {
 		_ = db.Close()
 	}
-}
-
-// beginFence returns false while a fence is under way.
-func (k *siteLink) beginFence() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.fencing {
-		return false
-	}
-	k.fencing = true
-	return true
-}
-
-func (k *siteLink) endFence() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.fencing = false
 }

@@ -39,6 +39,9 @@ type sqlServer struct {
 	clock string
 	// refuse is the begin of statements that fail.
 	refuse string
+	// held is the begin of statements that wait, each, until goOn is written to, and say so on reached; empty for none.
+	held          string
+	reached, goOn chan struct{}
 }
 
 func startSQLServer(t *testing.T) *sqlServer {
@@ -77,6 +80,16 @@ func (s *sqlServer) heard() []string {
 	return told
 }
 
+func (s *sqlServer) hold(query string) {
+	s.mu.Lock()
+	held, reached, goOn := s.held, s.reached, s.goOn
+	s.mu.Unlock()
+	if held != "" && strings.HasPrefix(query, held) {
+		reached <- struct{}{}
+		<-goOn
+	}
+}
+
 func (s *sqlServer) was(t *testing.T, when string, want ...string) {
 	t.Helper()
 	if got := s.heard(); !slices.Equal(got, want) {
@@ -111,6 +124,7 @@ func (s *sqlServer) serve(conn net.Conn) {
 		var rows [][]string
 		fails := false
 		if packet[0] == 3 {
+			s.hold(string(packet[1:]))
 			rows, fails = s.answer(string(packet[1:]))
 		}
 		switch {
