@@ -80,6 +80,8 @@ type Stays struct {
 	Site, Leaving string
 	Reason        Reason
 	Message       string
+	// Remedies are what people can do about that reason; nil if the message says so itself.
+	Remedies []Remedy
 }
 
 // check verifies what must hold of every decision before it is performed. A violation is a bug: nothing is performed.

@@ -51,7 +51,8 @@ func TestTheRoleStaysAmidALargeChange(t *testing.T) {
 			}
 			if s.Now = s.Now.Add(time.Hour); !tc.moves && leaves {
 				m := Memory{LeavingSince: s.Now.Add(-time.Hour)}
-				if d := Decide(s, m); d.Stays == nil || d.Stays.Reason != v1alpha1.ReasonLargeChange || d.Stays.Message != "a large transaction on a is not committed" {
+				if d := Decide(s, m); d.Stays == nil || d.Stays.Reason != v1alpha1.ReasonLargeChange || d.Stays.Message != "a large transaction on a is not committed, and the operator waits for its end without a limit" ||
+					!slices.ContainsFunc(d.Stays.Remedies, func(r Remedy) bool { return strings.Contains(r.Command, "innodb_trx") }) {
 					t.Errorf("%s: the condition says %+v", name, d.Stays)
 				}
 			}

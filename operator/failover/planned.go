@@ -201,7 +201,7 @@ func evacuate(s Snapshot, d Decision, a Site) Decision {
 			continue
 		case why.Reason != "":
 			if why.Reason == v1alpha1.ReasonLargeChange {
-				each, lasting = append(each, why.Message), append(lasting, "a large transaction on "+a.Name+" is not committed") // without its size, which changes
+				each, lasting = append(each, why.Message), append(lasting, "a large transaction on "+a.Name+" is not committed, and the operator waits for its end without a limit") // without its size, which changes
 			} else {
 				each, lasting = append(each, why.Message), append(lasting, why.Message)
 			}
@@ -241,6 +241,9 @@ func (d Decision) stays(s Snapshot, a Site, why Reason, message string) Decision
 		message = "no other site may take it"
 	}
 	d.Stays = &Stays{Site: a.Name, Leaving: a.Leaving, Reason: why, Message: message}
+	if why == v1alpha1.ReasonLargeChange { // nothing ends that wait but its COMMIT, or a person
+		d.Stays.Remedies = remedy.EndOrAwaitChange(s.Group, a.Name)
+	}
 	return d
 }
 

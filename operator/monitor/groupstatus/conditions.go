@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/failover"
 	"github.com/mysql-mfg/mfg/operator/report/conditions"
 )
@@ -78,6 +79,9 @@ func StaysMessage(stays *failover.Stays) string {
 	way := "to accept that writes stop until it is back, delete the pod"
 	if stays.Reason == v1alpha1.ReasonLargeChange {
 		way = "to move the role now and have that transaction rolled back, delete the pod"
+	}
+	if len(stays.Remedies) > 0 {
+		way = wire.InWords(stays.Remedies) + "; " + way
 	}
 	return fmt.Sprintf("%s is active and about to go (%s), and keeps its role: %s. Evictions of its pod are refused meanwhile; %s", stays.Site, stays.Leaving, stays.Message, way)
 }

@@ -20,4 +20,9 @@ func TestWhatToDoAboutASiteThatStays(t *testing.T) {
 			t.Errorf("%s: %s", reason, said)
 		}
 	}
+	stays := failover.Stays{Site: "west", Leaving: "its node is cordoned", Reason: v1alpha1.ReasonLargeChange, Message: "why",
+		Remedies: []failover.Remedy{{Text: "see whose it is", Command: "kubectl mfg mysql"}, {Text: "end it with KILL"}}}
+	if said := StaysMessage(&stays); !strings.Contains(said, "see whose it is: kubectl mfg mysql") || !strings.Contains(said, "; end it with KILL; to move the role now") {
+		t.Errorf("nobody is told how to go on: %s", said)
+	}
 }
