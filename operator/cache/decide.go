@@ -26,6 +26,9 @@ const (
 	// awayPatience is how long the master may be silent, gonePatience how long it may have no pod, before another one takes its place.
 	awayPatience = 5 * time.Second
 	gonePatience = 2 * time.Second
+	// briefPatience is how long the master may be silent in an emergency of MySQL: three looks or so, of which each waits for an answer and begins
+	// soon after the one before.
+	briefPatience = 1500 * time.Millisecond
 	// emptyPatience is how long the master may be silent if no other cache holds a key, loadingPatience how long it may read its data from
 	// a file then: one without data would have it throw away the only copy.
 	emptyPatience   = 30 * time.Second

@@ -166,6 +166,8 @@ func (s Snapshot) Home() string { return s.MySQL.Active }
 type SiteMemory struct {
 	// AwaySince is since when its pod is not a master that answers, LinkedSince since when it follows the master in full.
 	AwaySince, LinkedSince time.Time
+	// SilentSince is since when it does not answer.
+	SilentSince time.Time
 	// MissedSince is AwaySince without the time in which no cache answered and its pod was there: an operator that is cut off learns nothing
 	// about the master, and must not hold its own silence against it.
 	MissedSince time.Time

@@ -67,7 +67,7 @@ func runLooks(t *testing.T, looks []look) {
 //	move KIND FROM TO METHOD REASON EPOCH RUN AGE    a transition is under way; - is nothing
 //	last KIND FROM TO EPOCH AGE                      the last promotion
 //	held S RUN                                       the process of the master that a replica followed when both were last seen
-//	away S AGE, linked S AGE, apart S AGE, still AGE, hung AGE, failed [EPOCH] AGE, only AGE, began AGE   what is remembered
+//	away S AGE (and silent for as long, if it is), linked S AGE, apart S AGE, still AGE, hung AGE, failed [EPOCH] AGE, only AGE, began AGE   what is remembered
 func (w *world) prepare(t *testing.T, commands string) {
 	t.Helper()
 	for command := range strings.SplitSeq(commands, ";") {
@@ -146,7 +146,7 @@ func (w *world) remembered(t *testing.T, words []string) bool {
 		is := sites[words[1]]
 		switch words[0] {
 		case "away":
-			is.AwaySince, is.MissedSince = ago, ago
+			is.AwaySince, is.MissedSince, is.SilentSince = ago, ago, ago
 		case "linked":
 			is.LinkedSince = ago
 		default:

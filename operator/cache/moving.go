@@ -254,9 +254,9 @@ func hung(s Snapshot, d Decision, from, to Pod) Decision {
 // without is for an old master that does not answer.
 func without(s Snapshot, d Decision, to Pod) Decision {
 	t := *s.Status.Transition
-	patient := t.Kind != v1alpha1.CacheMoveEmergency && t.Kind != v1alpha1.CacheMoveOnly && t.Method == v1alpha1.CacheByTakeOver
-	if patient && age(s) < budget(s) {
-		return d // one lost answer must not cost the sessions
+	patient := t.Method == v1alpha1.CacheByTakeOver && t.Kind != v1alpha1.CacheMoveOnly
+	if emergency := t.Kind == v1alpha1.CacheMoveEmergency; patient && age(s) < budget(s) && (!emergency || isBrief(s, d.Memory, s.Pod(t.From))) {
+		return d // a lost answer must not cost the sessions, where MySQL failed alone or not at all
 	}
 	better, found := best(s)
 	switch {
@@ -264,7 +264,9 @@ func without(s Snapshot, d Decision, to Pod) Decision {
 		d.Keep = false
 		return d.say(false, v1alpha1.ReasonCacheNoMaster, "no cache answers that could be the master%s", trouble(to)).within(restless)
 	case !eligible(to) || to.Keys == 0 && better.Keys > 0:
-		t.To = better.Site
+		if t.To = better.Site; t.Kind == v1alpha1.CacheMoveEmergency && t.To != s.Home() {
+			d.Memory.FailedEpoch = s.MySQL.Epoch // it moves home once the cache there has caught up, without another emergency
+		}
 		if t.Reason == "" && t.Kind != v1alpha1.CacheMoveFirst {
 			t.Method, t.Reason = v1alpha1.CacheByPromotion, v1alpha1.ReasonCacheMasterSilent // nobody hands over to this one
 		}

@@ -25,6 +25,7 @@ func remember(s Snapshot, m Memory) Memory {
 		is := sites[p.Site]
 		is.AwaySince, is.LinkedSince = since(is.AwaySince, s.Now, !p.Master()), since(is.LinkedSince, s.Now, p.Follows(active.Site))
 		is.BehindSince = since(is.BehindSince, s.Now, p.Follows(active.Site) && farBehind(active, p))
+		is.SilentSince = since(is.SilentSince, s.Now, !p.Reachable)
 		is.MissedSince = missed(is.MissedSince, s, m, p)
 		is.ApartSince = since(is.ApartSince, s.Now, p.Apart(active.Site))
 		if active.Master() && active.Run == s.Status.ActiveRun {

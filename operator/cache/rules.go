@@ -41,11 +41,14 @@ func moved(s Snapshot, d *Decision) (Transition, bool) {
 		return Transition{}, false
 	}
 	t := Transition{Kind: v1alpha1.CacheMoveEmergency, From: active.Site, To: target.Site}
-	switch {
-	case !active.Reachable:
+	switch brief := isBrief(s, d.Memory, active); {
+	case !active.Reachable && !brief:
 		return instead(s, d, t), true
 	case target.Exists && !target.Removed && !target.Master(): // another master has nothing of this one; it follows first
 		return t, true
+	case brief:
+		*d = d.within(hurry)
+		return Transition{}, false // there is nobody whom it could hand over to, and it may answer in a moment
 	}
 	d.Memory.FailedEpoch = s.MySQL.Epoch
 	stays(d, active, target)
@@ -79,6 +82,12 @@ func planned(s Snapshot, d *Decision) (Transition, bool) {
 		stays(d, active, target)
 	}
 	return Transition{}, false
+}
+
+// isBrief is true for a cache that has a pod and has missed only a few answers. A site that is lost altogether has missed more by the time that
+// MySQL gives it up.
+func isBrief(s Snapshot, m Memory, p Pod) bool {
+	return p.Exists && !p.Reachable && s.Now.Sub(orNow(m.of(p.Site).SilentSince, s.Now)) < briefPatience
 }
 
 // stays reports that the sessions stay where they are. They move once the cache of the active site has caught up.
