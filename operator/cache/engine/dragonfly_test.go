@@ -198,6 +198,10 @@ func TestHowDragonflyCutsClients(t *testing.T) {
 			}
 		})
 	}
+	takes := speak(t, func(string) string { return ":1\r\n" })
+	if err := takes.client(t, v1alpha1.CacheValkey).CutClients(timeout(t, time.Second)); err != nil || takes.heard("CLIENT KILL TYPE NORMAL") != 1 || takes.heard("CLIENT KILL TYPE PUBSUB") != 1 {
+		t.Errorf("Valkey's subscribers are not cut: %v", err)
+	}
 	refuses := speak(t, func(string) string { return "-ERR syntax error\r\n" })
 	if err := refuses.client(t, v1alpha1.CacheValkey).CutClients(timeout(t, time.Second)); err == nil {
 		t.Error("Valkey can cut clients by their type, and was believed not to")

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -60,9 +61,17 @@ func (c *Client) CutClients(ctx context.Context) error {
 	if c.target.Engine == v1alpha1.CacheDragonfly {
 		return c.cutByNumber(ctx)
 	}
-	_, err := c.do(ctx, "CLIENT", "KILL", "TYPE", "normal")
-	return err
+	var all []error
+	for _, kind := range clientKinds {
+		_, err := c.do(ctx, "CLIENT", "KILL", "TYPE", kind)
+		all = append(all, err)
+	}
+	return errors.Join(all...)
 }
+
+// clientKinds are what Valkey calls the clients of applications. One that subscribes is no normal one, and would not notice that it is connected
+// to an old master: it sends nothing.
+var clientKinds = []string{"normal", "pubsub"}
 
 // SetPassword has the engine take the first of its passwords from now on, from applications and at its own master. Connections stay.
 func (c *Client) SetPassword(ctx context.Context) error {

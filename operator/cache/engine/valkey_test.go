@@ -239,28 +239,34 @@ func TestWithoutTrust(t *testing.T) {
 	s.tls = own
 }
 
-// Applications that are connected to an old master are cut, and this client goes on.
+// Applications that are connected to an old master are cut, those too that have subscribed and only listen, and this client goes on.
 func TestCutClients(t *testing.T) {
 	s := start(t, false)
-	app, err := net.Dial("tcp", s.addr())
-	check(t, err)
-	defer func() { _ = app.Close() }()
-	_, err = app.Write([]byte("AUTH " + password + "\r\nPING\r\n"))
-	check(t, err)
-	buf := make([]byte, 64)
-	_, err = app.Read(buf)
-	check(t, err)
+	var apps []net.Conn
+	buf := make([]byte, 256)
+	for _, does := range []string{"PING", "SUBSCRIBE news", "PSUBSCRIBE n*"} {
+		app, err := net.Dial("tcp", s.addr())
+		check(t, err)
+		defer func() { _ = app.Close() }()
+		_, err = app.Write([]byte("AUTH " + password + "\r\n" + does + "\r\n"))
+		check(t, err)
+		_, err = app.Read(buf)
+		check(t, err)
+		apps = append(apps, app)
+	}
 	c := s.client(t)
-	_, err = c.Info(short(t))
+	_, err := c.Info(short(t))
 	check(t, err)
 	check(t, c.CutClients(short(t)))
-	check(t, app.SetReadDeadline(time.Now().Add(2*time.Second)))
-	for err == nil {
-		_, err = app.Read(buf)
-	}
-	var late net.Error
-	if errors.As(err, &late) && late.Timeout() {
-		t.Error("the application is still connected")
+	for i, app := range apps {
+		check(t, app.SetReadDeadline(time.Now().Add(2*time.Second)))
+		var err error
+		for err == nil {
+			_, err = app.Read(buf)
+		}
+		if late, is := errors.AsType[net.Error](err); is && late.Timeout() {
+			t.Errorf("application %d is still connected", i)
+		}
 	}
 	_, err = c.Info(short(t))
 	check(t, err)
