@@ -152,12 +152,9 @@ func CacheSecret(in Input, password, before string) *corev1.Secret {
 	}
 }
 
-// cacheMemory is how much data each cache pod holds.
-func cacheMemory(spec *v1alpha1.CacheSpec) resource.Quantity {
-	if spec.MaxMemory.IsZero() {
-		return resource.MustParse("512Mi")
-	}
-	return spec.MaxMemory
+// cacheMemory is how much data each cache pod holds, in bytes.
+func cacheMemory(spec *v1alpha1.CacheSpec) int64 {
+	return cmp.Or(spec.MaxMemory.Value(), 512<<20)
 }
 
 // cacheResources are those of the specification, with a memory limit.
@@ -171,7 +168,7 @@ func cacheResources(spec *v1alpha1.CacheSpec) corev1.ResourceRequirements {
 		out.Limits = corev1.ResourceList{}
 	}
 	// Room for buffers of clients and replicas, fragments, and what a snapshot copies while it is written.
-	limit := resource.NewQuantity(data.Value()+max(data.Value()/4, 128<<20), resource.BinarySI)
+	limit := resource.NewQuantity(data+max(data/4, 128<<20), resource.BinarySI)
 	if request, set := out.Requests[corev1.ResourceMemory]; set && request.Cmp(*limit) > 0 {
 		*limit = request
 	}

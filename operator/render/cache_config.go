@@ -79,7 +79,10 @@ func valkeyConfig(in Input) string {
 	}
 	own := []string{
 		"bind * -::*", "protected-mode no", "daemonize no", "supervised no", `pidfile ""`, `logfile ""`, "dir " + CacheDir,
-		"maxmemory " + strconv.FormatInt(memory.Value(), 10),
+		"maxmemory " + strconv.FormatInt(memory, 10),
+		// What a master keeps of its changes for a replica while that gets the first copy: more than the engine's 256 MiB if the copy is large, and
+		// for as long as it takes. With 64 MiB for a minute, as the engine has it, a busy master would begin the copy again and again.
+		fmt.Sprintf("client-output-buffer-limit replica %[1]d %[1]d 0", max(memory/8, 256<<20)),
 		// The first synchronisation waits for nothing and needs no disk. A later one needs the disk: memory has no room for old and new data.
 		"repl-diskless-sync yes", "repl-diskless-sync-delay 0", "repl-diskless-load on-empty-db", "repl-timeout 10", "repl-ping-replica-period 2",
 		// One that starts is nobody's master before the operator says so: a master that begins again without its data would have its
@@ -112,7 +115,6 @@ func quoted(value string) string {
 // dragonflyFlags are Dragonfly's flags, one a line. A later one counts.
 func dragonflyFlags(in Input) string {
 	spec := in.Group.Spec.Cache
-	memory := cacheMemory(spec)
 	var b strings.Builder
 	// Of its two answers to full memory, this one makes room; the other refuses writes.
 	b.WriteString("--cache_mode=true\n")
@@ -122,7 +124,7 @@ func dragonflyFlags(in Input) string {
 	}
 	own := []string{
 		fmt.Sprintf("--port=%d", v1alpha1.CachePort), "--logtostderr=true", "--version_check=false", "--dir=" + CacheDir,
-		"--primary_port_http_enabled=false", "--maxmemory=" + strconv.FormatInt(memory.Value(), 10),
+		"--primary_port_http_enabled=false", "--maxmemory=" + strconv.FormatInt(cacheMemory(spec), 10),
 		"--proactor_threads=" + strconv.FormatInt(dragonflyProactors(spec), 10),
 		"--break_replication_on_master_restart=true", // a replica must not throw away what it holds for a master that came back empty
 	}
@@ -141,8 +143,7 @@ func dragonflyFlags(in Input) string {
 
 // dragonflyProactors is how many threads Dragonfly has: as many as its memory allows, and not more than its processors.
 func dragonflyProactors(spec *v1alpha1.CacheSpec) int64 {
-	memory := cacheMemory(spec)
-	n := min(max(memory.Value()/dragonflyThread, 1), dragonflyThreads)
+	n := min(max(cacheMemory(spec)/dragonflyThread, 1), dragonflyThreads)
 	if cpu, set := spec.Resources.Limits[corev1.ResourceCPU]; set {
 		n = min(n, max(cpu.Value(), 1)) // Value rounds up
 	}

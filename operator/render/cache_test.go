@@ -62,6 +62,17 @@ func cacheObjects(in render.Input) []any {
 	return out
 }
 
+// TestAMasterKeepsEnoughForAReplica: the copy of a large data set takes long, and what clients change meanwhile must fit; beside the data there is
+// room for twice as much.
+func TestAMasterKeepsEnoughForAReplica(t *testing.T) {
+	for memory, want := range map[string]string{"64Mi": "268435456 268435456 0", "2Gi": "268435456 268435456 0", "16Gi": "2147483648 2147483648 0"} {
+		in := input(cache(v1alpha1.CacheValkey, func(c *v1alpha1.CacheSpec) { c.MaxMemory = resource.MustParse(memory) }))
+		if text := render.CacheConfigMap(in).Data["valkey.conf"]; !strings.Contains(text, "\nclient-output-buffer-limit replica "+want+"\n") {
+			t.Errorf("with %s:\n%s", memory, text)
+		}
+	}
+}
+
 func TestCacheGolden(t *testing.T) {
 	for name, in := range map[string]render.Input{
 		"cache-valkey":           input(cache(v1alpha1.CacheValkey)),

@@ -47,7 +47,7 @@ func TestValkeyTakesWhatIsRendered(t *testing.T) {
 				t.Fatalf("with the password: %q", answer)
 			}
 			want := map[string]string{"masterauth": cachePassword, "maxmemory": "536870912", "repl-diskless-sync-delay": "0", "appendonly": "no",
-				"enable-debug-command": "no", "protected-mode": "no", "maxmemory-policy": "volatile-lru", "save": ""}
+				"enable-debug-command": "no", "client-output-buffer-limit": "normal 0 0 0 slave 268435456 268435456 0 pubsub 33554432 8388608 60", "protected-mode": "no", "maxmemory-policy": "volatile-lru", "save": ""}
 			if in.Group.Spec.Cache.Storage != nil {
 				want["save"], want["maxmemory-policy"] = "60 1", "noeviction"
 			}
