@@ -25,6 +25,8 @@ const (
 	// pauseMin and pauseMax bound the pause after a failure; each is twice as long as the one before.
 	pauseMin = time.Second
 	pauseMax = 30 * time.Second
+	// refusedPauseMax bounds it while the server refuses us: the kubelet brings a password that was replaced, and each try reads it.
+	refusedPauseMax = 4 * time.Second
 	// memoryShare of the container's limit is what the Go runtime is told to stay below.
 	memoryShare = 0.8
 )
@@ -156,7 +158,7 @@ func (p *Program) rounds(ctx context.Context) {
 		p.report(state, err)
 		if err != nil {
 			p.reopen(err, &w)
-			pause = min(pauseMax, max(pauseMin, 2*pause))
+			pause = pauseAfter(pause, err)
 			p.wait(ctx, pause, nil)
 			continue
 		}
@@ -164,6 +166,15 @@ func (p *Program) rounds(ctx context.Context) {
 		p.wait(ctx, p.config.Interval()-p.now().Sub(began), p.nudged)
 	}
 	w.end()
+}
+
+// pauseAfter is the pause after a failure that comes after another pause; zero is none.
+func pauseAfter(before time.Duration, err error) time.Duration {
+	most := pauseMax
+	if reasonOf(err) == string(ServerRefuses) {
+		most = refusedPauseMax
+	}
+	return min(most, max(pauseMin, 2*before))
 }
 
 func (p *Program) wait(ctx context.Context, d time.Duration, nudged <-chan struct{}) {
