@@ -3,6 +3,7 @@
 package archiver
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -187,13 +188,23 @@ func TestWhichUnreadableManifestsGo(t *testing.T) {
 		s.put(key, "{")
 	}
 	st := serverState{Logs: []string{"binlog.000002", "binlog.000003"}}
+	said := &bytes.Buffer{}
+	p.log = slog.New(slog.NewTextHandler(said, nil))
 	for _, keeps := range []bool{true, false} {
 		s.keeps = keeps
+		said.Reset()
 		l, removed, err := w.clear(t.Context(), listing(t, a), st)
 		want := map[bool]int{true: 4, false: 2}[keeps]
 		if err != nil || removed != 4-want || len(l.Unreadable) != want {
 			t.Errorf("nothing may go: %t: %d removed, %d are left: %v", keeps, removed, len(l.Unreadable), err)
 		}
+		if text := said.String(); strings.Count(text, "first="+folderKey(1, "binlog.000002.json")) != 1 {
+			t.Errorf("nobody is told which manifest stays: %s", text)
+		}
+	}
+	said.Reset()
+	if _, _, err := w.clear(t.Context(), listing(t, a), st); err != nil || said.Len() > 0 {
+		t.Errorf("%v; it is told again: %s", err, said)
 	}
 }
 
