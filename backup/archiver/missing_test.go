@@ -270,3 +270,28 @@ func TestWhatIsGoneWithItsManifest(t *testing.T) {
 		}
 	}
 }
+
+// A part of a sealed log that another attempt of ours wrote meanwhile may end before the log does: the archive goes past the log only once it has all of it.
+func TestAPartThatAnotherAttemptWrote(t *testing.T) {
+	part := func(from int64, previous, set string) archive.LogManifest {
+		m := holding(sealedLog(1, "binlog.000001"), previous, set)
+		m.Sealed, m.From = false, from
+		return m
+	}
+	a, _ := stored(t, part(0, "", "1"))
+	st := serverState{UUID: serverOurs, Log: "binlog.000002", Logs: []string{"binlog.000001", "binlog.000002"}, Bytes: []int64{4, 0}, Executed: gtid.MustParse(numbered("1-3"))}
+	p := programOf(t, a, &st, nil, opened(1, "a", serverOurs, ""))
+	p.readOf = func(_ context.Context, r reading) (read, error) {
+		_, err := r.out.Write(make([]byte, 4-r.from))
+		return read{to: 4, ended: true, at: began}, err
+	}
+	w := workOf(t, p, 1)
+	w.next = "binlog.000001"
+	store(t, a, part(1, "1", "2")) // its answer came after the listing
+	if _, err := w.catchUp(t.Context(), st, began); err == nil || w.next != "binlog.000001" {
+		t.Errorf("it goes on to %s, and the archive has %d of 4 bytes: %v", w.next, w.ledger.held("binlog.000001").To, err)
+	}
+	if _, err := w.catchUp(t.Context(), st, began); err != nil || w.next != "binlog.000002" || w.ledger.held("binlog.000001").To != 4 {
+		t.Errorf("then it goes on to %s, and the archive has %d of 4 bytes: %v", w.next, w.ledger.held("binlog.000001").To, err)
+	}
+}

@@ -44,6 +44,8 @@ type Program struct {
 	stateOf func(ctx context.Context) (serverState, error)
 	// headOf reads what was executed before a log.
 	headOf func(ctx context.Context, log string) (archive.Content, error)
+	// readOf streams a log.
+	readOf func(ctx context.Context, r reading) (read, error)
 	// operator asks for the cutoff.
 	operator func(ctx context.Context) (wire.Cutoff, error)
 	board    *board
@@ -61,7 +63,7 @@ func New(c Config, log *slog.Logger) *Program {
 	asker := client.New(nil)
 	p := &Program{config: c, log: log, now: time.Now, server: server{c}, ask: asker, board: &board{}, nudged: make(chan struct{}, 1),
 		pruneEvery: 5 * time.Minute, sweepEvery: 6 * time.Hour, rate: rateMax, rateBeside: rateBeside}
-	p.stateOf, p.headOf = p.state, p.head
+	p.stateOf, p.headOf, p.readOf = p.state, p.head, p.server.read
 	p.operator = func(ctx context.Context) (wire.Cutoff, error) {
 		return asker.Cutoff(ctx, c.OperatorURL, c.anchor, c.place.Namespace, c.place.Group)
 	}
