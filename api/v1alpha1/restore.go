@@ -2,6 +2,8 @@
 
 package v1alpha1
 
+import "strings"
+
 // IsNew is true for a group in which nothing was ever open.
 func (g *MysqlFailoverGroup) IsNew() bool { return g.Status.Epoch == 0 }
 
@@ -19,10 +21,31 @@ func (g *MysqlFailoverGroup) RestoredSite() string {
 	return g.Status.Restore.Site
 }
 
-// isRestored is false, too, for what was brought to another point in time than the one that is asked for.
+// isRestored is false, too, for another backup, place or point in time than the one that is asked for. Two places of one name are told apart by the
+// Deployment's note of the order (operator/restoring).
 func (g *MysqlFailoverGroup) isRestored() bool {
-	st := g.Status.Restore
-	return st != nil && st.Phase == RestoreCompleted && st.Target == g.Spec.InitFromBackup.PointInTime.String()
+	st, from := g.Status.Restore, g.Spec.InitFromBackup
+	return st != nil && st.Phase == RestoreCompleted && st.Target == from.PointInTime.String() &&
+		(from.Backup == "" || from.Backup == st.Backup) && st.Location == g.RestoreLocation()
+}
+
+// RestoreLocation names for people the place where the backup is, as status.restore does; empty if the specification names none.
+func (g *MysqlFailoverGroup) RestoreLocation() string {
+	storage, _, ok := g.Spec.RestoreStorage()
+	if !ok {
+		return ""
+	}
+	place, prefix := "volume:", ""
+	switch s := storage; {
+	case s.S3 != nil:
+		place, prefix = "s3://"+s.S3.Bucket, s.S3.Prefix
+	case s.GCS != nil:
+		place, prefix = "gs://"+s.GCS.Bucket, s.GCS.Prefix
+	case s.Azure != nil:
+		place, prefix = "azure://"+s.Azure.Container, s.Azure.Prefix
+	}
+	namespace, group := g.RestoreSource()
+	return place + "/" + strings.TrimPrefix(strings.Trim(prefix, "/")+"/"+namespace+"/"+group, "/")
 }
 
 // RestoreStorage is where the backup is that the group begins with, and the Secret with the age identity that opens it; empty without one.

@@ -165,6 +165,7 @@ func (j *janitor) prune(ctx context.Context) error {
 func (j *janitor) mend(ctx context.Context, l archive.Listing) (archive.Listing, error) {
 	if len(l.Missing)+len(l.Unreadable) == 0 {
 		j.w.tellMissing(nil)
+		j.w.tellUnreadable(nil)
 		return l, nil
 	}
 	st, same, err := j.sameServer(ctx)

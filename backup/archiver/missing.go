@@ -24,6 +24,7 @@ func (w *work) clear(ctx context.Context, l archive.Listing, st serverState) (le
 // clearUnreadable leaves the manifests of logs that the server does not have any more: while they are there, the data that they named is not swept.
 func (w *work) clearUnreadable(ctx context.Context, l archive.Listing, st serverState) (left archive.Listing, removed int, err error) {
 	left, left.Unreadable = l, nil
+	defer func() { w.tellUnreadable(left.Unreadable) }()
 	for i, u := range l.Unreadable {
 		gone := false
 		if slices.Contains(st.Logs, u.Log()) {
@@ -72,7 +73,7 @@ func (w *work) clearMissing(ctx context.Context, l archive.Listing, st serverSta
 // taken over once more, which archives again what the server still has.
 func (w *work) takeIn(before int, l archive.Listing) {
 	if lost := w.ledger.replace(before, l); !lost.IsEmpty() {
-		w.p.log.Error("archived transactions are gone from the storage: somebody else removed them", "transactions", lost.Count())
+		w.p.log.Error("archived transactions are gone from the storage: somebody else removed them, or spoilt what tells of them", "transactions", lost.Count())
 		w.again()
 	}
 }
@@ -89,6 +90,14 @@ func (w *work) tellMissing(missing []archive.Log) {
 		w.p.log.Error("archived files are missing in the storage: somebody else removed or cut them", "files", n, "first", missing[0].Name())
 	}
 	w.missed = len(missing)
+}
+
+// tellUnreadable logs which objects cannot be read and stay, when that has changed. What a manifest told of is a gap in status, which does not say why.
+func (w *work) tellUnreadable(left []archive.Unreadable) {
+	if n := len(left); n > 0 && n != w.unreadable {
+		w.p.log.Error("objects of the archive cannot be read, and stay: what they told of is missing", "files", n, "first", left[0].Key, "error", left[0].Err)
+	}
+	w.unreadable = len(left)
 }
 
 // isOf is true for a file of a folder.

@@ -3,6 +3,7 @@
 package archiver
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -187,13 +188,23 @@ func TestWhichUnreadableManifestsGo(t *testing.T) {
 		s.put(key, "{")
 	}
 	st := serverState{Logs: []string{"binlog.000002", "binlog.000003"}}
+	said := &bytes.Buffer{}
+	p.log = slog.New(slog.NewTextHandler(said, nil))
 	for _, keeps := range []bool{true, false} {
 		s.keeps = keeps
+		said.Reset()
 		l, removed, err := w.clear(t.Context(), listing(t, a), st)
 		want := map[bool]int{true: 4, false: 2}[keeps]
 		if err != nil || removed != 4-want || len(l.Unreadable) != want {
 			t.Errorf("nothing may go: %t: %d removed, %d are left: %v", keeps, removed, len(l.Unreadable), err)
 		}
+		if text := said.String(); strings.Count(text, "first="+folderKey(1, "binlog.000002.json")) != 1 {
+			t.Errorf("nobody is told which manifest stays: %s", text)
+		}
+	}
+	said.Reset()
+	if _, _, err := w.clear(t.Context(), listing(t, a), st); err != nil || said.Len() > 0 {
+		t.Errorf("%v; it is told again: %s", err, said)
 	}
 }
 
@@ -257,5 +268,30 @@ func TestWhatIsGoneWithItsManifest(t *testing.T) {
 		if want := map[bool]string{true: names[1], false: names[3]}[tc.again]; next.next != want {
 			t.Errorf("%s: it goes on from %s, want %s", name, next.next, want)
 		}
+	}
+}
+
+// A part of a sealed log that another attempt of ours wrote meanwhile may end before the log does: the archive goes past the log only once it has all of it.
+func TestAPartThatAnotherAttemptWrote(t *testing.T) {
+	part := func(from int64, previous, set string) archive.LogManifest {
+		m := holding(sealedLog(1, "binlog.000001"), previous, set)
+		m.Sealed, m.From = false, from
+		return m
+	}
+	a, _ := stored(t, part(0, "", "1"))
+	st := serverState{UUID: serverOurs, Log: "binlog.000002", Logs: []string{"binlog.000001", "binlog.000002"}, Bytes: []int64{4, 0}, Executed: gtid.MustParse(numbered("1-3"))}
+	p := programOf(t, a, &st, nil, opened(1, "a", serverOurs, ""))
+	p.readOf = func(_ context.Context, r reading) (read, error) {
+		_, err := r.out.Write(make([]byte, 4-r.from))
+		return read{to: 4, ended: true, at: began}, err
+	}
+	w := workOf(t, p, 1)
+	w.next = "binlog.000001"
+	store(t, a, part(1, "1", "2")) // its answer came after the listing
+	if _, err := w.catchUp(t.Context(), st, began); err == nil || w.next != "binlog.000001" {
+		t.Errorf("it goes on to %s, and the archive has %d of 4 bytes: %v", w.next, w.ledger.held("binlog.000001").To, err)
+	}
+	if _, err := w.catchUp(t.Context(), st, began); err != nil || w.next != "binlog.000002" || w.ledger.held("binlog.000001").To != 4 {
+		t.Errorf("then it goes on to %s, and the archive has %d of 4 bytes: %v", w.next, w.ledger.held("binlog.000001").To, err)
 	}
 }

@@ -25,6 +25,8 @@ const (
 	// pauseMin and pauseMax bound the pause after a failure; each is twice as long as the one before.
 	pauseMin = time.Second
 	pauseMax = 30 * time.Second
+	// refusedPauseMax bounds it while the server refuses us: the kubelet brings a password that was replaced, and each try reads it.
+	refusedPauseMax = 4 * time.Second
 	// memoryShare of the container's limit is what the Go runtime is told to stay below.
 	memoryShare = 0.8
 )
@@ -42,6 +44,8 @@ type Program struct {
 	stateOf func(ctx context.Context) (serverState, error)
 	// headOf reads what was executed before a log.
 	headOf func(ctx context.Context, log string) (archive.Content, error)
+	// readOf streams a log.
+	readOf func(ctx context.Context, r reading) (read, error)
 	// operator asks for the cutoff.
 	operator func(ctx context.Context) (wire.Cutoff, error)
 	board    *board
@@ -59,7 +63,7 @@ func New(c Config, log *slog.Logger) *Program {
 	asker := client.New(nil)
 	p := &Program{config: c, log: log, now: time.Now, server: server{c}, ask: asker, board: &board{}, nudged: make(chan struct{}, 1),
 		pruneEvery: 5 * time.Minute, sweepEvery: 6 * time.Hour, rate: rateMax, rateBeside: rateBeside}
-	p.stateOf, p.headOf = p.state, p.head
+	p.stateOf, p.headOf, p.readOf = p.state, p.head, p.server.read
 	p.operator = func(ctx context.Context) (wire.Cutoff, error) {
 		return asker.Cutoff(ctx, c.OperatorURL, c.anchor, c.place.Namespace, c.place.Group)
 	}
@@ -156,7 +160,7 @@ func (p *Program) rounds(ctx context.Context) {
 		p.report(state, err)
 		if err != nil {
 			p.reopen(err, &w)
-			pause = min(pauseMax, max(pauseMin, 2*pause))
+			pause = pauseAfter(pause, err)
 			p.wait(ctx, pause, nil)
 			continue
 		}
@@ -164,6 +168,15 @@ func (p *Program) rounds(ctx context.Context) {
 		p.wait(ctx, p.config.Interval()-p.now().Sub(began), p.nudged)
 	}
 	w.end()
+}
+
+// pauseAfter is the pause after a failure that comes after another pause; zero is none.
+func pauseAfter(before time.Duration, err error) time.Duration {
+	most := pauseMax
+	if reasonOf(err) == string(ServerRefuses) {
+		most = refusedPauseMax
+	}
+	return min(most, max(pauseMin, 2*before))
 }
 
 func (p *Program) wait(ctx context.Context, d time.Duration, nudged <-chan struct{}) {

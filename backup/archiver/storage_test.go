@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -173,4 +174,24 @@ func workOf(t *testing.T, p *Program, epoch int64) *work {
 	w.ledger = newLedger(listing(t, p.archive), w.folder())
 	w.janitor = &janitor{w: w, nudged: make(chan struct{}, 1), cancel: func() {}}
 	return w
+}
+
+// Failures make the pauses longer, but a password that was replaced is tried soon.
+func TestThePausesAfterFailures(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before time.Duration
+		err    error
+		want   time.Duration
+	}{
+		"the first":               {0, errors.New("x"), pauseMin},
+		"another":                 {8 * time.Second, errors.New("x"), 16 * time.Second},
+		"many":                    {pauseMax, errors.New("x"), pauseMax},
+		"refused":                 {pauseMin, failf(ServerRefuses, "log in: %w", errors.New("x")), 2 * time.Second},
+		"refused after many":      {pauseMax, failf(ServerRefuses, "log in: %w", errors.New("x")), refusedPauseMax},
+		"the server does not run": {pauseMax, failf(ServerUnreachable, "x"), pauseMax},
+	} {
+		if got := pauseAfter(tc.before, tc.err); got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
 }

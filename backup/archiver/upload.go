@@ -36,8 +36,12 @@ func (w *work) sealed(ctx context.Context, log string) (archived bool, err error
 		return true, w.whole(ctx, log, w.p.rate)
 	}
 	// Its end first, which is what somebody may wait for. The janitor makes one file of it.
-	_, err = w.segment(ctx, log, held, time.Time{})
+	ended, err := w.segment(ctx, log, held, time.Time{})
 	w.janitor.nudge()
+	if err == nil && !ended {
+		// What another attempt wrote may end before the log does: the next round looks, and does not go past the log before it has all of it.
+		err = failf(Other, "another attempt has archived what follows in binary log %s at %d; the rest of it comes next", log, held.To)
+	}
 	return true, err
 }
 
@@ -88,7 +92,7 @@ type upload struct {
 	seen time.Time
 }
 
-// upload streams a part of a log into a file. ended is true if the server went on to its next log.
+// upload streams a part of a log into a file. ended is true if the server went on to its next log, and false of one that is sealed if another attempt was first.
 func (w *work) upload(ctx context.Context, u upload) (ended bool, err error) {
 	defer func() { err = w.counted(err) }()
 	ctx, stalled := untilStalled(ctx)
@@ -98,7 +102,7 @@ func (w *work) upload(ctx context.Context, u upload) (ended bool, err error) {
 		return false, cause(ctx, err)
 	}
 	defer file.Abort()
-	r, err := w.p.server.read(ctx, reading{
+	r, err := w.p.readOf(ctx, reading{
 		log: u.manifest.Log, from: u.manifest.From, out: &throttled{to: file, rate: u.rate, ctx: ctx, moved: stalled.moved}, counter: u.counter,
 	})
 	switch {
@@ -121,7 +125,7 @@ func (w *work) upload(ctx context.Context, u upload) (ended bool, err error) {
 	}
 	l, err := file.Commit(ctx, content)
 	if errors.Is(err, archive.ErrThere) {
-		return r.ended, w.relist(ctx)
+		return r.ended && !u.seen.IsZero(), w.relist(ctx)
 	}
 	if err != nil {
 		return false, cause(ctx, err)

@@ -32,6 +32,8 @@ type work struct {
 	told time.Time
 	// missed is how many files were missing when the archive was last listed.
 	missed int
+	// unreadable is how many objects could not be read then, and stayed.
+	unreadable int
 	// had is what the server had executed when it was asked last; compared is true once that was compared with the archive.
 	had      gtid.Set
 	compared bool

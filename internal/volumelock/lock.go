@@ -66,15 +66,18 @@ func (a *attempt) wait(ctx context.Context, take func(context.Context) (*os.File
 			}
 			return func() { _ = o.held.Close() }, nil
 		case <-ctx.Done():
-			return nil, fmt.Errorf("lock %s: %w", a.path, ctx.Err())
+			return nil, fmt.Errorf("lock %s: %s: %w", a.path, a.what(), ctx.Err())
 		case <-ticker.C:
-			what := "waiting for the data volume, which does not answer"
-			if a.refused.Load() {
-				what = "waiting for an older pod that still works on this volume"
-			}
-			log.Info(what, "lock", a.path, "waited", time.Since(began).String())
+			log.Info(a.what(), "lock", a.path, "waited", time.Since(began).String())
 		}
 	}
+}
+
+func (a *attempt) what() string {
+	if a.refused.Load() {
+		return "waiting for an older pod that still works on this volume"
+	}
+	return "waiting for the data volume, which does not answer"
 }
 
 // take asks until the lock is there.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -311,5 +312,24 @@ func TestLost(t *testing.T) {
 	op.Rows = false
 	if code, err := op.Run(t.Context(), pitrtest.Environment(&out, 0), pitrtest.New(t, pitrtest.End())); err != nil || code != cli.ExitHealthy || out.Out.Len() > 0 {
 		t.Errorf("%d: %v, %q", code, err, out.Out.String())
+	}
+}
+
+// Rows for a report are held in memory, so there is a bound, and the refusal names the way without one.
+func TestMoreRowsThanFitIntoAReport(t *testing.T) {
+	change := `{"gtid":"` + server + `:7","schema":"shop","table":"t","op":"insert","after":{"c":"` + strings.Repeat("x", 1<<20) + `"}}` + "\n"
+	lines := func(n int) []wire.InspectLine {
+		return append(slices.Repeat([]wire.InspectLine{{Text: change}}, n), transaction(7, wire.RoleLost), pitrtest.End())
+	}
+	var out pitrtest.Output
+	op := pitr.Lost{Common: common(), Rows: true, Limit: 10}
+	op.Output = cli.Output{Format: "json", Printer: &printers.JSONPrinter{}}
+	_, err := op.Run(t.Context(), pitrtest.Environment(&out, 0), pitrtest.New(t, lines(64)...)) // a little more than 64 MiB
+	var own *cli.Error
+	if !errors.As(err, &own) || own.Code != cli.ExitRefused || !strings.Contains(err.Error(), "-o sql") || out.Out.Len() > 0 {
+		t.Errorf("more than 64 MiB of rows: %v, and %d bytes are written", err, out.Out.Len())
+	}
+	if _, err := op.Run(t.Context(), pitrtest.Environment(&out, 0), pitrtest.New(t, lines(2)...)); err != nil || out.Out.Len() < 2<<20 {
+		t.Errorf("less than that: %v, and %d bytes are written", err, out.Out.Len())
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/passwords"
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
@@ -81,6 +82,10 @@ func (r *Passwords) putPasswords(ctx context.Context, s *scope.Scope, c content)
 		put(name+v1alpha1.PasswordKnown, e.Known)
 		put(name+v1alpha1.PasswordNext, e.Next)
 		put(name+v1alpha1.PasswordPrevious, e.Previous)
+	}
+	if known := c.entries[v1alpha1.AccountClone].Known; known != "" && len(secret.Data[v1alpha1.AccountBackup]) > 0 {
+		// In the same write: the archiver, which knows no other password, is refused from when the former one is retired.
+		put(v1alpha1.AccountBackup, mysql.BackupPassword(known))
 	}
 	// A Secret of an earlier version has no serial, and nothing can be told of who logs in with it.
 	put(v1alpha1.PasswordSerial, strconv.FormatInt(max(c.serial, 1), 10))

@@ -152,7 +152,7 @@ func New(o Options) *Reconciler {
 	}}
 	r.securing = &securing.Steps{Base: r.base, Access: o.Access, Dial: o.Dial}
 	r.restores = restoring.New(r.base, restoring.Options{
-		Image: func() bool { return r.Install.BackupImage != "" }, Proven: func() v1alpha1.Proven { return r.Proven }, Versions: r.encryption.Versions, Trouble: scope.PodTrouble, EndPod: clone.EndPod(o.Client),
+		Image: func() bool { return r.Install.BackupImage != "" }, Proven: func() v1alpha1.Proven { return r.Proven }, Versions: r.encryption.Versions, Trouble: scope.PodTrouble, Paused: r.pausedUntil, EndPod: clone.EndPod(o.Client),
 	})
 	return r
 }

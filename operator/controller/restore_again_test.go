@@ -3,6 +3,7 @@
 package controller
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -46,7 +47,11 @@ func TestALoadOfTheFormerOrderCompletesNothingI25(t *testing.T) {
 			if sites := replaced(before, w.deployments()); len(sites) != 1 {
 				t.Fatalf("%v replaced after the pause", sites)
 			}
-			w.starts("a", endedWith(0, wasLoaded), endedWith(0, ""))
+			loaded := wasLoaded
+			if want := w.group().Spec.InitFromBackup.Backup; want != "" {
+				loaded = strings.Replace(loaded, "orders-nightly-1", want, 1)
+			}
+			w.starts("a", endedWith(0, loaded), endedWith(0, ""))
 			w.reconcileOften()
 			if st := w.restoring(); st.Phase != v1alpha1.RestoreCompleted || len(w.sites()) != 3 {
 				t.Errorf("%+v, made %v", st, w.sites())
@@ -97,5 +102,51 @@ func TestTheKeyringsOfOthersOutliveASecondLoad(t *testing.T) {
 	}
 	if st := w.group().Status.EncryptionAtRest.Sites; len(st) != 3 {
 		t.Errorf("keyrings %+v", st)
+	}
+}
+
+// I25: what is ordered once a restore is complete, and before the group was open, is not taken for done: neither another backup nor another place of the same
+// name. In a pause nothing is said to move, and the order of before is done as soon as it is asked for again.
+func TestAnotherOrderAfterTheRestoreOpensNothingI25(t *testing.T) {
+	for name, change := range map[string]scopetest.Option{
+		"another backup": func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.InitFromBackup.Backup = "monday" },
+		"another server": func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.InitFromBackup.Storage.S3.Endpoint = "https://other" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := restoredWorld(t)
+			w.starts("a", endedWith(0, wasLoaded), endedWith(0, ""))
+			before, ordered := w.deployments(), w.group().Spec.InitFromBackup.DeepCopy()
+			w.change(func(g *v1alpha1.MysqlFailoverGroup) {
+				g.Annotations = map[string]string{v1alpha1.AnnotationPauseUntil: time.Now().Add(time.Hour).Format(time.RFC3339)}
+				change(g)
+			})
+			w.reconcileOften()
+			if st := w.restoring(); st.Phase != v1alpha1.RestorePending || !strings.Contains(st.Message, "paused until") || !w.group().AwaitsRestore() {
+				t.Errorf("I25: %+v", st)
+			}
+			if c := w.condition(v1alpha1.ConditionProgressing); c.Reason != v1alpha1.ReasonPaused {
+				t.Errorf("%+v", c)
+			}
+			if sites := replaced(before, w.deployments()); len(sites) > 0 {
+				t.Errorf("%v replaced in a pause", sites)
+			}
+			w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Annotations = nil })
+			w.reconcileOften()
+			if sites := replaced(before, w.deployments()); len(sites) != 1 {
+				t.Errorf("%v replaced after the pause", sites)
+			}
+			w.starts("a", endedWith(14, `{"reason":"TargetNotEmpty","message":"the volume was given another","seconds":1}`), corev1.ContainerState{})
+			w.reconcileOften()
+			if st := w.restoring(); st.Phase != v1alpha1.RestoreFailed || st.Reason != v1alpha1.ReasonTargetNotEmpty || !w.group().AwaitsRestore() {
+				t.Errorf("I25: %+v", st)
+			}
+			w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.InitFromBackup = ordered })
+			w.reconcileOften()
+			w.starts("a", endedWith(0, wasLoaded), endedWith(0, ""))
+			w.reconcileOften()
+			if st := w.restoring(); st.Phase != v1alpha1.RestoreCompleted || w.group().RestoredSite() != "a" {
+				t.Errorf("%+v", st)
+			}
+		})
 	}
 }

@@ -22,7 +22,9 @@ const (
 	// archiverDir is in memory, has the status of the archiver, and is not the run directory: there the deadline of the fence is.
 	archiverDir        = "/run/mfg-archive"
 	archiverAccountDir = "/etc/mfg-archive/account"
+	archiverStatus     = archiverDir + "/archiver.json"
 	archiverRoom       = "8Mi"
+	accountBackup      = "mfg_backup" // AccountBackup of internal/mysql
 
 	volumeArchiver        = "archive"
 	volumeArchiverAccount = "archive-account"
@@ -131,12 +133,6 @@ func archiverConfig(in Input, site v1alpha1.Site, p v1alpha1.BackupProfile, buck
 	}
 	return c
 }
-
-const (
-	archiverStatus = archiverDir + "/" + "archiver.json"
-	// accountBackup is internal/mysql's AccountBackup.
-	accountBackup = "mfg_backup"
-)
 
 func archiverResources(in Input) corev1.ResourceRequirements {
 	out := *in.Group.Spec.Backup.PITR.Resources.DeepCopy()

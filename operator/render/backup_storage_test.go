@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -157,6 +158,22 @@ func TestTheRestoredPodI25(t *testing.T) {
 			if diff := cmp.Diff(with, render.Deployment(without, site)); diff != "" {
 				t.Errorf("%s: site %s is made otherwise: %s", name, site.Name, diff)
 			}
+		}
+	}
+}
+
+// A load beside a mysqld gives memory back before the kernel ends both.
+func TestALoadKnowsItsMemory(t *testing.T) {
+	for limit, want := range map[string]string{"": "", "2Gi": "1073741824"} {
+		in := input(restored, func(in *render.Input) {
+			in.Group.Spec.Sites[0].Resources = corev1.ResourceRequirements{}
+			if limit != "" {
+				in.Group.Spec.Sites[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)}
+			}
+		})
+		all := containers(render.Deployment(in, in.Group.Spec.Sites[0]).Spec.Template.Spec)
+		if got := env(all["load"], "GOMEMLIMIT"); got != want || env(all["bootstrap"], "GOMEMLIMIT") != "" {
+			t.Errorf("of %q it is told %q, want %q", limit, got, want)
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -292,10 +293,7 @@ func peers(in Input, site string) string {
 }
 
 func duration(d metav1.Duration, fallback time.Duration) string {
-	if d.Duration <= 0 {
-		return fallback.String()
-	}
-	return d.Duration.String()
+	return cmp.Or(max(0, d.Duration), fallback).String()
 }
 
 func fieldEnv(name, path string) corev1.EnvVar {

@@ -4,6 +4,7 @@ package render
 
 import (
 	"path"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,7 +53,7 @@ func loading(in Input, site v1alpha1.Site) []corev1.Container {
 		Image:           in.Group.Spec.Image,
 		ImagePullPolicy: in.Group.Spec.ImagePullPolicy,
 		Command:         []string{backupBinary, "load"},
-		Env:             []corev1.EnvVar{{Name: wire.EnvBackupConfig, Value: loadConfig(in, site, place).Text()}},
+		Env:             append([]corev1.EnvVar{{Name: wire.EnvBackupConfig, Value: loadConfig(in, site, place).Text()}}, goMemory(site.Resources)...),
 		Resources:       mysqlResources(site),
 		SecurityContext: containerSecurity(),
 		VolumeMounts: append(withKeyring(in, site.Name, ContainerLoad, withLogs(in, site.Name, withTLS(in,
@@ -91,14 +92,21 @@ func loadConfig(in Input, site v1alpha1.Site, place BackupPlace) wire.BackupConf
 	if p := in.Restore.PointInTime; p != nil {
 		c.PointInTime = &wire.BackupPointInTime{GTID: p.GTID, BeforeGTID: p.BeforeGTID, BeforeFailover: p.BeforeFailover, Latest: p.Latest != nil && *p.Latest}
 		if p.Time != nil {
-			at := p.Time.UTC()
-			c.PointInTime.Time = &at
+			c.PointInTime.Time = new(p.Time.UTC())
 		}
 	}
 	if in.encrypted(site.Name) {
 		c.Server.KeyringFile = path.Join(keyringDirs(in).DataFileDir, KeyringFile)
 	}
 	return c
+}
+
+// goMemory has Go stay below half of a container's memory: the other half is for the mysqld beside it.
+func goMemory(r corev1.ResourceRequirements) []corev1.EnvVar {
+	if limit := r.Limits.Memory().Value(); limit > 0 {
+		return []corev1.EnvVar{{Name: "GOMEMLIMIT", Value: strconv.FormatInt(limit/2, 10)}}
+	}
+	return nil
 }
 
 // restoreEnv keeps bootstrap from making an empty database where a backup belongs.

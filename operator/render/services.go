@@ -64,9 +64,7 @@ func service(in Input, name string, labels map[string]string) *corev1.Service {
 }
 
 func port(name string, number int32) corev1.ServicePort {
-	return corev1.ServicePort{
-		Name: name, Port: number, Protocol: corev1.ProtocolTCP, TargetPort: intOrString(int(number)),
-	}
+	return corev1.ServicePort{Name: name, Port: number, Protocol: corev1.ProtocolTCP, TargetPort: intOrString(int(number))}
 }
 
 func intOrString(n int) intstr.IntOrString { return intstr.FromInt32(int32(n)) }

@@ -27,6 +27,8 @@ type Look struct {
 	Image bool
 	// Location is where to look for the backup; empty if the specification names no place.
 	Location string
+	// Paused says until when a person keeps the operator from replacing pods; normally empty.
+	Paused string
 	// Old is what an earlier group of the name has left, by kind and name: volume claims, keyrings.
 	Old []string
 	// Pod is the pod of the site that is restored; nil if there is none, or not yet the one that its Deployment wants.
@@ -46,6 +48,8 @@ type Decision struct {
 	Site    string
 	// Replace is true if the site's pod can no longer get the data: only a new one loads it again.
 	Replace bool
+	// Held is true if only the end of a pause brings the restore further.
+	Held bool
 }
 
 // MayRun says whether a site may have a pod.
@@ -58,7 +62,7 @@ func Decide(l Look) Decision {
 	switch {
 	case g.IsNew() && g.Spec.InitFromBackup == nil:
 		return Decision{} // withdrawn, or never asked for
-	case !g.AwaitsRestore() && !(g.IsNew() && l.Pod.loadsAgain(l.Now)):
+	case !g.AwaitsRestore() && !(g.IsNew() && (l.OtherOrder || l.Pod.loadsAgain(l.Now))):
 		return settled(before)
 	}
 	d := Decision{Pending: true, Status: before}
@@ -68,6 +72,9 @@ func Decide(l Look) Decision {
 	st := d.Status
 	if st.Phase == v1alpha1.RestoreCompleted {
 		st.Progress = 0 // all of it is done again
+	}
+	if l.OtherOrder || st.Location != "" && st.Location != l.Location {
+		st.Backup, st.Method, st.GTIDExecuted, st.Replayed, st.ReplayedTo = "", "", "", 0, nil // all of that was of the former order
 	}
 	st.Location, st.FinishedAt, st.Target = l.Location, nil, g.Spec.InitFromBackup.PointInTime.String()
 	if want := g.Spec.InitFromBackup.Backup; want != "" {
@@ -167,8 +174,8 @@ func (d Decision) follow(l Look) Decision {
 	case pod.Load.Succeeded && pod.Bootstrap.Succeeded:
 		if l.OtherOrder {
 			// Status names the order of now: it must not call the data of another one complete (I25).
-			return d.say(v1alpha1.RestorePending, v1alpha1.ReasonRestorePending,
-				fmt.Sprintf("site %s has what was ordered before; its pod is replaced by one that is to load %s from %s", st.Site, what, st.Location))
+			d.Held = l.Paused != ""
+			return d.say(v1alpha1.RestorePending, v1alpha1.ReasonRestorePending, fmt.Sprintf("site %s has what was ordered before; %s", st.Site, next(l, what+" from "+st.Location)))
 		}
 		return d.complete(l)
 	case pod.Load.Succeeded && pod.Bootstrap.Failed != "":
@@ -178,7 +185,14 @@ func (d Decision) follow(l Look) Decision {
 		return d.say(v1alpha1.RestoreLoading, v1alpha1.ReasonRestoreLoading, fmt.Sprintf("%s is on the volume of site %s, which starts with it", what, st.Site))
 	case pod.Load.Failed != "" && !(pod.Load.Running && l.Now.Sub(pod.Load.Since) >= quietly):
 		reason, message := failure(pod.Load.Failed, pod.Load.Exit)
-		return d.fail(reason, message+"; nothing opens, and it is tried again")
+		message += "; nothing opens, and it is tried again"
+		if l.Paused != "" {
+			message += fmt.Sprintf("; the group is paused until %s: what you change in its specification meanwhile reaches the pod only then", l.Paused)
+		}
+		return d.fail(reason, message)
+	case pod.Load.Running && l.OtherOrder:
+		return d.say(v1alpha1.RestoreLoading, v1alpha1.ReasonRestoreLoading,
+			fmt.Sprintf("what was ordered before is being loaded onto site %s; %s", st.Site, next(l, what+" from "+st.Location)))
 	case pod.Load.Running:
 		// The log of the container tells how much is done: the operator may read no logs.
 		return d.say(v1alpha1.RestoreLoading, v1alpha1.ReasonRestoreLoading, fmt.Sprintf("%s from %s is being loaded onto site %s", what, st.Location, st.Site))
@@ -188,6 +202,14 @@ func (d Decision) follow(l Look) Decision {
 		trouble = ": " + pod.Trouble
 	}
 	return d.say(v1alpha1.RestorePending, v1alpha1.ReasonRestorePending, fmt.Sprintf("the pod of site %s, which loads %s from %s, starts%s", st.Site, what, st.Location, trouble))
+}
+
+// next says what follows once a pod has loaded, or loads, what was ordered before.
+func next(l Look, what string) string {
+	if l.Paused != "" {
+		return fmt.Sprintf("the group is paused until %s: only then is its pod replaced by one that is to load %s", l.Paused, what)
+	}
+	return "its pod is replaced by one that is to load " + what
 }
 
 // complete ends the restore: the site has the data, and the others may be made.

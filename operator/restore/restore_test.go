@@ -20,7 +20,8 @@ var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 const place = "s3://backups/shop/orders"
 
 func group(change func(*v1alpha1.MysqlFailoverGroup)) *v1alpha1.MysqlFailoverGroup {
-	g := &v1alpha1.MysqlFailoverGroup{Spec: v1alpha1.MysqlFailoverGroupSpec{
+	g := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders"}, Spec: v1alpha1.MysqlFailoverGroupSpec{
+		Backup: &v1alpha1.BackupSpec{Profiles: []v1alpha1.BackupProfile{{Name: "nightly", Storage: v1alpha1.BackupStorage{S3: &v1alpha1.S3Storage{Bucket: "backups"}}}}},
 		Sites: []v1alpha1.Site{
 			{Name: "c", Role: v1alpha1.DROnly}, {Name: "a", Role: v1alpha1.PrimaryCandidate}, {Name: "b", Role: v1alpha1.PrimaryCandidate},
 		},
@@ -188,6 +189,16 @@ func TestDecideI25(t *testing.T) {
 			phase: v1alpha1.RestoreLoading, reason: v1alpha1.ReasonRestoreLoading, site: "a"},
 		"what was ordered before is loaded, not taken yet": {group: begun, look: func(l *Look) { l.Pod, l.OtherOrder = pod(ended(0, loaded), none, none), true },
 			phase: v1alpha1.RestoreLoading, reason: v1alpha1.ReasonRestoreLoading, site: "a"},
+		"what was ordered before is loading, and the pod stays": {group: begun, look: func(l *Look) { l.Pod, l.OtherOrder, l.Paused = pod(running(time.Second), none, none), true, "noon" },
+			phase: v1alpha1.RestoreLoading, reason: v1alpha1.ReasonRestoreLoading, site: "a", says: "what was ordered before is being loaded onto site a; the group is paused until noon"},
+		"it failed, and the pod stays": {group: begun, look: func(l *Look) { l.Pod, l.Paused = pod(waiting("CrashLoopBackOff"), ended(14, wrong), none), "noon" }, phase: v1alpha1.RestoreFailed,
+			reason: v1alpha1.ReasonWrongIdentity, site: "a", says: "the group is paused until noon"},
+		"durable, and another place of the same name is ordered": {group: completed(0), look: func(l *Look) { l.Pod, l.OtherOrder = pod(ended(0, loaded), none, ended(0, "")), true },
+			phase: v1alpha1.RestorePending, reason: v1alpha1.ReasonRestorePending, site: "a", says: "site a has what was ordered before"},
+		"durable, and another backup is ordered": {group: func(g *v1alpha1.MysqlFailoverGroup) { completed(0)(g); g.Spec.InitFromBackup.Backup = "monday" },
+			phase: v1alpha1.RestorePending, reason: v1alpha1.ReasonRestorePending, site: "a", says: "backup monday"},
+		"has been open, and another place is ordered": {group: completed(4), look: func(l *Look) { l.OtherOrder = true },
+			phase: v1alpha1.RestoreCompleted, reason: v1alpha1.ReasonRestoreCompleted, site: "a", all: true},
 		"has been open": {group: completed(4), look: func(l *Look) { l.Pod = pod(ended(0, loaded), none, ended(1, wire.MarkRestoreLost+": x")) },
 			phase: v1alpha1.RestoreCompleted, reason: v1alpha1.ReasonRestoreCompleted, site: "a", all: true},
 		"has been open, whatever status said": {group: func(g *v1alpha1.MysqlFailoverGroup) { begun(g); g.Status.Epoch = 3 }, all: true},
@@ -224,6 +235,7 @@ func completed(epoch int64) func(*v1alpha1.MysqlFailoverGroup) {
 		begun(g)
 		g.Status.Epoch = epoch
 		g.Status.Restore.Phase, g.Status.Restore.Reason = v1alpha1.RestoreCompleted, v1alpha1.ReasonRestoreCompleted
+		g.Status.Restore.Location = place
 	}
 }
 
@@ -271,5 +283,24 @@ func TestWhatIsToldOfACompletedRestore(t *testing.T) {
 	l.Pod = pod(ended(0, "no JSON"), none, ended(0, ""))
 	if st := Decide(l).Status; st.Phase != v1alpha1.RestoreCompleted {
 		t.Errorf("ended well without a message: %+v", st)
+	}
+}
+
+// What a former order brought is not told of the one that follows, and a pause is what that waits for.
+func TestAnotherOrderAfterARestoreI25(t *testing.T) {
+	done := group(completed(0))
+	st := done.Status.Restore
+	st.Backup, st.GTIDExecuted, st.Method, st.Replayed, st.ReplayedTo = "monday", "u:1-9", v1alpha1.BackupLogical, 3, &metav1.MicroTime{Time: now}
+	done.Spec.Backup.Profiles[0].Storage.S3.Bucket = "others"
+	if !done.AwaitsRestore() {
+		t.Error("I25: it may open with the data of another place")
+	}
+	l := Look{Now: now, Group: done, Image: true, Location: done.RestoreLocation(), Paused: "noon", OtherOrder: true, Pod: pod(ended(0, loaded), none, ended(0, ""))}
+	d := Decide(l)
+	if st := d.Status; !d.Held || st.Phase != v1alpha1.RestorePending || st.Backup != "" || st.GTIDExecuted != "" || st.Method != "" || st.Replayed != 0 || st.ReplayedTo != nil {
+		t.Errorf("I25: held %t, %+v", d.Held, st)
+	}
+	if l.Paused = ""; Decide(l).Held {
+		t.Error("without a pause nothing is waited for")
 	}
 }

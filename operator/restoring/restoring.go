@@ -56,6 +56,8 @@ type Options struct {
 	Versions func(ctx context.Context, namespace, group, site string) ([]keyring.Version, error)
 	// Trouble is what keeps a pod from starting, for people; empty normally.
 	Trouble func(*corev1.Pod) string
+	// Paused says until when a person keeps the operator from replacing pods; empty without a pause.
+	Paused func(*scope.Scope) string
 	// EndPod deletes a pod, if it still has that UID.
 	EndPod func(ctx context.Context, namespace, name string, uid types.UID) error
 }
@@ -95,10 +97,7 @@ func (r *Restores) Begin(ctx context.Context, s *scope.Scope) error {
 
 // look gathers the input of the decision.
 func (r *Restores) look(ctx context.Context, s *scope.Scope) (l restore.Look, err error) {
-	l = restore.Look{Now: s.Now, Group: s.Group, Image: r.Image(), Proven: r.Proven()}
-	if in := input(s.Group, ""); in != nil {
-		l.Location = render.BackupStorage(in.From).Bucket.Location()
-	}
+	l = restore.Look{Now: s.Now, Group: s.Group, Image: r.Image(), Proven: r.Proven(), Location: s.Group.RestoreLocation(), Paused: r.Paused(s)}
 	if st := s.Group.Status.Restore; st != nil && scope.IsCurrent(s, st.Site) {
 		l.Pod, l.OtherOrder = restore.PodOf(s.Pods[st.Site], r.Trouble(s.Pods[st.Site])), isOtherOrder(s, st.Site)
 	}
@@ -165,6 +164,8 @@ func (r *Restores) tell(s *scope.Scope, d restore.Decision) {
 		s.Progress(scope.Moving(st.Reason, st.Message), scope.WhenOvertaken)
 	case st.Phase == v1alpha1.RestoreFailed:
 		s.Progress(scope.Stuck(st.Reason, st.Message), scope.WhenWaiting)
+	case d.Held:
+		s.Progress(scope.Stuck(v1alpha1.ReasonPaused, st.Message), scope.WhenWaiting)
 	case d.Site == "":
 		r.Recorder.Emit(s.Group, nil, eventRestoreStarted, "The group begins with a backup: %s", st.Message)
 		s.Progress(scope.Moving(st.Reason, st.Message), scope.WhenOvertaken)

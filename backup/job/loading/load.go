@@ -59,7 +59,7 @@ func (l *loading) target() (gtid.Set, error) {
 //
 // In a pod of a site it is asked again whenever the pod starts: what is loaded is not loaded again.
 func (l *Loader) Load(ctx context.Context) (res terms.Result, err error) {
-	unlock, err := l.lock(ctx)
+	unlock, err := l.lock(ctx, lockWait)
 	if err != nil {
 		return terms.Result{}, err
 	}
@@ -92,15 +92,24 @@ func (l *Loader) Load(ctx context.Context) (res terms.Result, err error) {
 	return res, one.server.Settle()
 }
 
+// lockWait is how long the lock of a site's volume is waited for. The operator reads no logs: what failed tells it why, and the kubelet tries again.
+const lockWait = 5 * time.Minute
+
 // lock takes the lock of the site's volume. A pod that was deleted by force may still load, on a node that nobody reaches; without the lock
 // each of the two would remove what the other has loaded. The lock ends with the load, before the bootstrap of this pod asks for it.
-func (l *Loader) lock(ctx context.Context) (func(), error) {
+func (l *Loader) lock(ctx context.Context, within time.Duration) (func(), error) {
 	dir := l.Config.Server.StateDir
 	if dir == "" {
 		return func() {}, nil
 	}
 	l.Report.Begin(terms.Preparing, 0)
-	return volumelock.Take(ctx, dir, l.Log)
+	waits, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	unlock, err := volumelock.Take(waits, dir, l.Log)
+	if err != nil && waits.Err() != nil && ctx.Err() == nil {
+		err = terms.Fail(terms.Stalled, fmt.Errorf("the volume of the site could not be locked within %s: %w; look for another pod of this site, on a node that does not answer", within, err))
+	}
+	return unlock, err
 }
 
 func (l *loading) result() terms.Result {
@@ -190,7 +199,7 @@ func (l *loading) check(ctx context.Context, b *bucket.Bucket) (err error) {
 	}
 	if encrypted := c.Server.KeyringFile != ""; m.Method == bucket.Physical && m.DataEncrypted != encrypted {
 		return terms.Fail(terms.EncryptionMismatch, fmt.Errorf("a Physical backup of a group with data-at-rest encryption fits one with it, and the reverse: "+
-			"encrypted in the backup: %t, here: %t; restore into a group alike, or take a Logical backup", m.DataEncrypted, encrypted))
+			"encrypted in the backup: %t, here: %t; make the new group with spec.encryptionAtRest.enabled: %[1]t, or restore a Logical backup", m.DataEncrypted, encrypted))
 	}
 	if l.facts, err = terms.ReadFacts(ctx, l.backup); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,6 +39,9 @@ func TestOneLoadAtATimeOnAVolumeI25(t *testing.T) {
 	defer cancel()
 	if _, err := p.Load(within); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("it does not wait for the other pod: %v", err)
+	}
+	if _, err := p.lock(t.Context(), 50*time.Millisecond); terms.ReasonOf(err) != terms.Stalled || !strings.Contains(err.Error(), "an older pod that still works") {
+		t.Errorf("I25: nobody is told for whom it waits: %v", err)
 	}
 	mark := c.Dir + mysqld.PartialSuffix
 	if there, err := isThere(mark); err != nil || there {

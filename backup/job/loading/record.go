@@ -117,9 +117,10 @@ func (l *Loader) mine(r *record) error {
 		return terms.Fail(terms.TargetNotEmpty, errors.New("the volume holds data that was restored for another group of this name: "+newVolume+
 			"; to go on with that data, remove initFromBackup"))
 	case !r.isFrom(c) || c.Backup != "" && r.Backup != c.Backup:
-		return terms.Fail(terms.TargetNotEmpty, fmt.Errorf("the volume was given backup %s of %s already, and another one is asked for: %s", r.Backup, r.Location, newVolume))
+		return terms.Fail(terms.TargetNotEmpty, fmt.Errorf("the volume was given backup %s of %s already, and another one is asked for: %s; to go on with what it has, name that in initFromBackup", r.Backup, r.Location, newVolume))
 	case r.Point != point(c):
-		return terms.Fail(terms.TargetNotEmpty, errors.New("the volume was given another point in time than the one that is asked for: "+newVolume))
+		return terms.Fail(terms.TargetNotEmpty, errors.New("the volume was given another point in time than the one that is asked for: "+newVolume+
+			"; to go on with what it has, undo the change of initFromBackup.pointInTime"))
 	}
 	return nil
 }

@@ -213,7 +213,7 @@ func (l *loading) replay(ctx context.Context) error {
 	if err := mysqld.Run(ctx, conn, "ALTER INSTANCE ENABLE INNODB REDO_LOG"); err != nil {
 		return terms.Fail(terms.LoadFailed, err)
 	}
-	l.Report.Begin(terms.Checking, 0) // what follows is bounded in itself
+	l.Report.Begin(terms.Checking, 0)
 	return nil
 }
 

@@ -50,7 +50,7 @@ type Config struct {
 	// TimeoutSeconds bounds all of it; 0 means 2 h.
 	TimeoutSeconds int64 `json:"timeoutSeconds,omitempty"`
 	// IdleTimeoutSeconds is for how long not a byte may go on, and the mysqld that is run here may do nothing, while a dump is read or data is
-	// loaded; 0 means 30 min. A replay has four times as long.
+	// loaded; 0 means 30 min. Preparations, a check of what was loaded and a replay have four times as long.
 	IdleTimeoutSeconds int64 `json:"idleTimeoutSeconds,omitempty"`
 	// SkipCounts leaves out the row counts of a Physical backup, which read every row once.
 	SkipCounts bool `json:"skipCounts,omitempty"`

@@ -87,8 +87,9 @@ const (
 	workBytes = 16 << 20
 	// workShare is the part of the time for which a server computes that is at work. One that waits takes a hundredth.
 	workShare = 10
-	// replayPatience is how many times as long a replay may stand still: what is not wanted is passed in silence.
-	replayPatience = 4
+	// silencePatience is how many times as long what works in silence may stand still: a replay passes what is not wanted, preparations list the
+	// archive, a check counts the rows of a large table.
+	silencePatience = 4
 )
 
 // Work is what a process has done so far: bytes that it read and wrote, and the time for which it computed.
@@ -183,15 +184,15 @@ func (r *Reporter) Set(bytes, total int64) {
 	r.tick()
 }
 
-// Stalled is true if not a byte went on for so long, and the server here did nothing, in a phase in which bytes go on all the time. The others
-// are bounded in themselves, or may be silent for as long as MySQL counts the rows of a large table.
+// Stalled is true if not a byte went on for so long, and the server here did nothing. The phases that are left out are bounded in themselves, and so
+// is a check whose server is not watched.
 func (r *Reporter) Stalled(limit time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch r.phase {
-	case Dumping, Loading, Unpacking:
-	case Replaying:
-		limit *= replayPatience
+	switch {
+	case r.phase == Dumping, r.phase == Loading, r.phase == Unpacking:
+	case r.phase == Replaying, r.phase == Preparing, r.phase == Checking && r.work != nil:
+		limit *= silencePatience
 	default:
 		return false
 	}

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Only phases in which bytes go on all the time can stall: a large table may be counted for hours.
+// The phases that are not bounded in themselves can stall; a check only if its server is watched: a large table may be counted for hours.
 func TestWhatCanStall(t *testing.T) {
-	for phase, want := range map[Phase]bool{Dumping: true, Loading: true, Unpacking: true, Replaying: true, Preparing: false, Cloning: false, Storing: false, Checking: false, Done: false} {
+	for phase, want := range map[Phase]bool{Dumping: true, Loading: true, Unpacking: true, Replaying: true, Preparing: true, Cloning: false, Storing: false, Checking: false, Done: false} {
 		r := NewReporter(io.Discard, "")
 		r.Begin(phase, 100)
 		if r.Stalled(time.Minute) {
@@ -44,6 +44,10 @@ func TestAServerAtWorkIsNotStalled(t *testing.T) {
 		"is another process":       {Loading, Work{Bytes: -1 << 30, CPU: -time.Minute}, time.Hour, true},
 		"replays, and is silent":   {Replaying, Work{}, time.Hour, false},
 		"replays nothing any more": {Replaying, Work{Bytes: 1 << 20, CPU: 70 * time.Second}, 121 * time.Minute, true},
+		"lists a large archive":    {Preparing, Work{}, 119 * time.Minute, false},
+		"the storage is silent":    {Preparing, Work{}, 121 * time.Minute, true},
+		"counts rows":              {Checking, Work{CPU: 12 * time.Minute}, 121 * time.Minute, false},
+		"waits for a page":         {Checking, Work{Bytes: 1 << 20}, 121 * time.Minute, true},
 		"replays a large change":   {Replaying, Work{CPU: 12 * time.Minute}, 121 * time.Minute, false},
 	} {
 		t.Run(name, func(t *testing.T) {
