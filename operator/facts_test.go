@@ -43,3 +43,24 @@ func TestAReplicaThatSkipsTransactionsIsAFactOfItsSite(t *testing.T) {
 		t.Error("a replica that is behind on purpose follows")
 	}
 }
+
+// TestWhatLastsIsAFactOfItsSiteI14: a site counts as another copy only as the last poll saw it.
+func TestWhatLastsIsAFactOfItsSiteI14(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*monitor.SiteFacts)
+		want   bool
+	}{
+		"it has the data":            {func(*monitor.SiteFacts) {}, true},
+		"it has no mark":             {func(s *monitor.SiteFacts) { s.Provisioned = false }, false},
+		"it left":                    {func(s *monitor.SiteFacts) { s.Removed = true }, false},
+		"it is on another volume":    {func(s *monitor.SiteFacts) { s.OtherVolume = true }, false},
+		"its claim is being deleted": {func(s *monitor.SiteFacts) { s.Pod.VolumeGoes = true }, false},
+	} {
+		s := monitor.SiteFacts{}
+		s.Provisioned = true
+		tc.change(&s)
+		if got := siteFacts(s, "a"); got.Lasts != tc.want || got.VolumeGoes != s.Pod.VolumeGoes {
+			t.Errorf("I14: %s: %+v", name, got)
+		}
+	}
+}

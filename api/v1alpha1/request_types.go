@@ -105,6 +105,7 @@ const (
 	AnswerOnlyOtherCopy    = "OnlyOtherCopy"
 	AnswerDataAtRisk       = "DataAtRisk"
 	AnswerCloneUnderWay    = "CloneUnderWay"
+	AnswerVolumeGoes       = "VolumeTerminating"
 	AnswerOrderLapsed      = "OrderLapsed"
 
 	// What is wrong with the site that would be cloned from.

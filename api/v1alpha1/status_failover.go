@@ -167,7 +167,7 @@ type Forecast struct {
 	//
 	// +optional
 	Site string `json:"site,omitempty"`
-	// rule by which it ranks first, one CamelCase word: OnlyCandidate, MostTransactions, LeastToApply, Priority or Name.
+	// rule by which it ranks first, one CamelCase word: OnlyCandidate, MostTransactions, VolumeStays, LeastToApply, Priority or Name.
 	//
 	// +optional
 	Rule string `json:"rule,omitempty"`

@@ -4,9 +4,7 @@ package clone
 
 import (
 	"fmt"
-	"slices"
 
-	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/mysql"
 	"github.com/mysql-mfg/mfg/operator/scope"
 )
@@ -55,17 +53,12 @@ func (p *provisioner) copyLost(t task, s sight) bool {
 	return needed && notBegun(t.order, s.last) && !p.otherCopy(t, g)
 }
 
-// otherCopy is true if there is a healthy copy beside the active site and the site of the task. A site that had left the specification when
-// the work began is none: it is removed as soon as it may be.
+// otherCopy is true if there is a healthy copy beside the active site and the site of the task that is there after its pod ends, as of the last
+// poll: the work may have begun hours ago. A site that left the specification since is none: it is removed as soon as it may be.
 func (p *provisioner) otherCopy(t task, g scope.GroupFacts) bool {
-	listed := func(site string) bool {
-		return slices.ContainsFunc(t.group.Spec.Sites, func(of v1alpha1.Site) bool { return of.Name == site })
-	}
-	for _, other := range t.group.Status.Sites {
-		f := g.Sites[other.Name]
-		_, busy := p.work.Busy(t.key.Group.Namespace, t.key.Group.Name, other.Name)
-		if other.Name != t.key.Site && other.Name != g.ActiveSite && other.Provisioned && listed(other.Name) &&
-			f.MysqlUp && f.Following && !f.Diverged && !f.Filtered && !f.Cloning && !busy {
+	for other, f := range g.Sites {
+		_, busy := p.work.Busy(t.key.Group.Namespace, t.key.Group.Name, other)
+		if other != t.key.Site && other != g.ActiveSite && f.Lasts && f.MysqlUp && f.Following && !f.Diverged && !f.Filtered && !f.Cloning && !busy {
 			return true
 		}
 	}

@@ -19,7 +19,7 @@ import (
 
 // I14: an order that waited for its turn is judged again by what is the case then.
 func TestOrderLapses(t *testing.T) {
-	following := scope.SiteFacts{MysqlUp: true, Following: true}
+	following := scope.SiteFacts{MysqlUp: true, Following: true, Lasts: true}
 	tests := map[string]struct {
 		order order
 		other scope.SiteFacts
@@ -48,10 +48,8 @@ func TestOrderLapses(t *testing.T) {
 				b.Answers.HasDatabases, b.Answers.Channels, b.Last = true, 1, mysql.CloneStatus{State: tt.last}
 				pl.facts.Set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", Following: true})
 				pl.facts.Set("c", tt.other)
-				group := scopetest.Group()
-				group.Status.Sites = []v1alpha1.SiteStatus{{Name: "a", Provisioned: true}, {Name: "b"}, {Name: "c", Provisioned: true}}
-				pl.p.begin(group, "b", tt.order)
-				if o := pl.result(t, "b"); o.Verdict != tt.want {
+				pl.p.begin(scopetest.Group(), "b", tt.order)
+				if o := pl.result(t, "b"); o.Verdict != tt.want || o.Copy != (tt.want == work.VerdictWait) {
 					t.Errorf("outcome %+v", o)
 				}
 				if touched := len(b.Calls) > 0; touched != (tt.want == work.VerdictAdopt) {
@@ -148,41 +146,38 @@ func TestNoSiteIsExaminedAgainstAClosedOneI14(t *testing.T) {
 	})
 }
 
-// I14: what would be left is looked for among the sites that hold the group's data and replicate it now.
+// I14: what would be left is looked for among the sites that hold the group's data and replicate it now, whatever was so when the work began.
 func TestOtherCopyI14(t *testing.T) {
-	whole := scope.SiteFacts{MysqlUp: true, Following: true}
+	whole := scope.SiteFacts{MysqlUp: true, Following: true, Lasts: true}
 	with := func(change func(*scope.SiteFacts)) scope.SiteFacts {
 		f := whole
 		change(&f)
 		return f
 	}
 	for name, tt := range map[string]struct {
-		facts  map[string]scope.SiteFacts
-		marked string
-		busy   bool
-		want   bool
+		facts map[string]scope.SiteFacts
+		busy  bool
+		want  bool
 	}{
-		"it replicates":            {map[string]scope.SiteFacts{"c": whole}, "abc", false, true},
-		"only the site itself":     {map[string]scope.SiteFacts{"b": whole}, "abc", false, false},
-		"only the active site":     {map[string]scope.SiteFacts{"a": whole}, "abc", false, false},
-		"it has no mark":           {map[string]scope.SiteFacts{"c": whole}, "ab", false, false},
-		"it is down":               {map[string]scope.SiteFacts{"c": with(func(f *scope.SiteFacts) { f.MysqlUp = false })}, "abc", false, false},
-		"it does not follow":       {map[string]scope.SiteFacts{"c": with(func(f *scope.SiteFacts) { f.Following = false })}, "abc", false, false},
-		"it has diverged":          {map[string]scope.SiteFacts{"c": with(func(f *scope.SiteFacts) { f.Diverged = true })}, "abc", false, false},
-		"it may lack rows":         {map[string]scope.SiteFacts{"c": with(func(f *scope.SiteFacts) { f.Filtered = true })}, "abc", false, false},
-		"it is being cloned":       {map[string]scope.SiteFacts{"c": with(func(f *scope.SiteFacts) { f.Cloning = true })}, "abc", false, false},
-		"something is done to it":  {map[string]scope.SiteFacts{"c": whole}, "abc", true, false},
-		"nothing is known of them": {nil, "abc", false, false},
-		"it left and will go":      {map[string]scope.SiteFacts{"d": whole}, "abcd", false, false},
+		"it replicates":            {map[string]scope.SiteFacts{"c": whole}, false, true},
+		"it was added since":       {map[string]scope.SiteFacts{"new": whole}, false, true},
+		"only the site itself":     {map[string]scope.SiteFacts{"b": whole}, false, false},
+		"only the active site":     {map[string]scope.SiteFacts{"a": whole}, false, false},
+		"it does not last":         {map[string]scope.SiteFacts{"c": with(func(f *scope.SiteFacts) { f.Lasts = false })}, false, false},
+		"it is down":               {map[string]scope.SiteFacts{"c": with(func(f *scope.SiteFacts) { f.MysqlUp = false })}, false, false},
+		"it does not follow":       {map[string]scope.SiteFacts{"c": with(func(f *scope.SiteFacts) { f.Following = false })}, false, false},
+		"it has diverged":          {map[string]scope.SiteFacts{"c": with(func(f *scope.SiteFacts) { f.Diverged = true })}, false, false},
+		"it may lack rows":         {map[string]scope.SiteFacts{"c": with(func(f *scope.SiteFacts) { f.Filtered = true })}, false, false},
+		"it is being cloned":       {map[string]scope.SiteFacts{"c": with(func(f *scope.SiteFacts) { f.Cloning = true })}, false, false},
+		"something is done to it":  {map[string]scope.SiteFacts{"c": whole}, true, false},
+		"nothing is known of them": {nil, false, false},
 	} {
 		p := newProvisioner(&scope.Base{}, Options{Work: work.New()})
 		if tt.busy {
 			p.work.Begin(scope.SiteKey{Group: scopetest.Key, Site: "c"}, func() {}).Hold()
 		}
 		group := scopetest.Group()
-		for _, site := range []string{"a", "b", "c", "d"} {
-			group.Status.Sites = append(group.Status.Sites, v1alpha1.SiteStatus{Name: site, Provisioned: strings.Contains(tt.marked, site)})
-		}
+		group.Status.Sites = []v1alpha1.SiteStatus{{Name: "a", Provisioned: true}, {Name: "b", Provisioned: true}, {Name: "c", Provisioned: true}}
 		got := p.otherCopy(task{group: group, key: scope.SiteKey{Group: scopetest.Key, Site: "b"}}, scope.GroupFacts{ActiveSite: "a", Open: true, Sites: tt.facts})
 		if got != tt.want {
 			t.Errorf("I14: %s: %t", name, got)
@@ -210,16 +205,14 @@ func TestNoCloneBeginsOnceTheOtherCopyIsLostI14(t *testing.T) {
 			b := pl.servers["10.0.0.1:33062"]
 			b.Answers.HasDatabases, b.Answers.Channels = true, 1
 			pl.facts.Set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", Following: true})
-			pl.facts.Set("c", scope.SiteFacts{MysqlUp: true, Following: true})
+			pl.facts.Set("c", scope.SiteFacts{MysqlUp: true, Following: true, Lasts: true})
 			b.Stopped = func() {
 				pl.fact("b", func(f *scope.SiteFacts) { f.Following = false })
 				if tt.lost {
-					pl.facts.Set("c", scope.SiteFacts{})
+					pl.fact("c", func(f *scope.SiteFacts) { f.Lasts = false }) // somebody deleted its claim
 				}
 			}
-			group := scopetest.Group()
-			group.Status.Sites = []v1alpha1.SiteStatus{{Name: "a", Provisioned: true}, {Name: "b"}, {Name: "c", Provisioned: true}}
-			pl.p.begin(group, "b", tt.order)
+			pl.p.begin(scopetest.Group(), "b", tt.order)
 			o := pl.result(t, "b")
 			if cloned := slices.Contains(b.Calls, "clone from 10.0.0.0"); cloned != tt.want || cloned != slices.Contains(b.Calls, "drop replication") {
 				t.Errorf("I14: %s: outcome %+v, calls %v", name, o, b.Calls)

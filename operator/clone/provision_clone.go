@@ -64,6 +64,8 @@ func (p *provisioner) resume(ctx context.Context, t task, s sight) work.Outcome 
 	if !s.site.SuperReadOnly {
 		t.job.Window(true)
 	}
+	// What the active site has by now is later than what the clone may hold of it. The result is judged when it is over.
+	s.active = mysql.Status{}
 	donor := donorWatch{source: p.siteOf(ctx, t, s)}
 	return p.settle(ctx, t, s, p.watch(ctx, t, s, watching{donor: donor}))
 }

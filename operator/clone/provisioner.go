@@ -89,7 +89,7 @@ func (p *provisioner) run(ctx context.Context, t task) work.Outcome {
 		return p.resume(ctx, t, first)
 	}
 	if first.verdict != work.VerdictClone && first.verdict != work.VerdictReclone {
-		return work.Outcome{Verdict: first.verdict, Message: first.message, Volume: first.volume}
+		return work.Outcome{Verdict: first.verdict, Message: first.message, Volume: first.volume, Copy: first.waits}
 	}
 	if why := p.losesRows(t, first.source); why != "" {
 		return work.Outcome{Verdict: work.VerdictRefuse, Message: why}
@@ -153,8 +153,8 @@ type sight struct {
 	last         mysql.CloneStatus
 	verdict      work.Verdict
 	message      string
-	// following is true if the site replicated at that look.
-	following bool
+	// following is true if the site replicated at that look, waits if its clone waits for another copy.
+	following, waits bool
 }
 
 func (s sight) close() {
@@ -186,7 +186,10 @@ func (p *provisioner) look(ctx context.Context, t task) (sight, error) {
 		if why := p.lapsed(t, g, s.last); why != "" {
 			s.verdict, s.message = work.VerdictLapse, why
 		} else if why := p.waitsForCopy(t, g, s.last); why != "" {
-			s.verdict, s.message = work.VerdictWait, why
+			s.verdict, s.message, s.waits = work.VerdictWait, why, true
+		} else if f.VolumeGoes {
+			// What the clone brought would be gone with the pod. A site that has the data already is adopted: until then it may be needed.
+			s.verdict, s.message = work.VerdictWait, volumeGoes(t.group, t.key.Site)
 		}
 	}
 	return s, nil

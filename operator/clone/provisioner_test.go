@@ -205,10 +205,8 @@ func TestProvisionKeepsRowsThatNoCloneBringsI14(t *testing.T) {
 				a := g.Sites["a"]
 				a.Engines = tc.found
 				pl.facts.Set("a", a)
-				pl.facts.Set("c", scope.SiteFacts{MysqlUp: true, Following: true})
-				group := scopetest.Group()
-				group.Status.Sites = []v1alpha1.SiteStatus{{Name: "c", Provisioned: true}}
-				pl.p.begin(group, "b", tc.order)
+				pl.facts.Set("c", scope.SiteFacts{MysqlUp: true, Following: true, Lasts: true})
+				pl.p.begin(scopetest.Group(), "b", tc.order)
 				o := pl.result(t, "b")
 				if o.Verdict != tc.want || (o.Verdict == work.VerdictRefuse) == (pl.said.Count(v1alpha1.ReasonSiteCloning) > 0) {
 					t.Errorf("outcome %+v", o)
@@ -537,6 +535,51 @@ func TestRunningCloneIsResumed(t *testing.T) {
 	})
 }
 
+// What the active site commits after the clone has ended is not missing from it: the site fetches it when it follows.
+func TestAResumedCloneIsNotComparedWithLaterTransactions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pl := newPlant(t, uuidA+":1-120", "")
+		defer pl.end(t)
+		b := pl.servers["10.0.0.1:33062"]
+		_ = worktest.Completes(set(history), time.Minute, nil)(b)
+		pl.p.begin(scopetest.Group(), "b", order{})
+		if o := pl.result(t, "b"); o.Verdict != work.VerdictAdopt || pl.said.Count(v1alpha1.ReasonSiteCloneFailed) > 0 {
+			t.Errorf("outcome %+v, events %v", o, pl.said.List)
+		}
+	})
+}
+
+// What a clone brought to a volume whose claim is being deleted would be gone with the pod. A site that has the data is taken as it is: until
+// its pod ends it may be the only other one.
+func TestNothingIsClonedToAVolumeThatGoes(t *testing.T) {
+	for name, tt := range map[string]struct {
+		goes     bool
+		executed string
+		order    order
+		want     work.Verdict
+		cloned   bool
+	}{
+		"it stays, and is empty":    {false, "", order{}, work.VerdictAdopt, true},
+		"it goes, and is empty":     {true, "", order{}, work.VerdictWait, false},
+		"it goes, and is ordered":   {true, uuidA + ":1-40", order{value: "b:confirm"}, work.VerdictWait, false},
+		"it goes, and has the data": {true, uuidA + ":1-40", order{}, work.VerdictAdopt, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			pl := newPlant(t, history, tt.executed)
+			defer pl.end(t)
+			pl.fact("b", func(f *scope.SiteFacts) { f.VolumeGoes = tt.goes })
+			pl.p.begin(scopetest.Group(), "b", tt.order)
+			o := pl.result(t, "b")
+			if cloned := len(pl.servers["10.0.0.1:33062"].Calls) > 0; o.Verdict != tt.want || cloned != tt.cloned {
+				t.Errorf("%s: outcome %+v, cloned %t", name, o, cloned)
+			}
+			if told := strings.Contains(o.Message, "kubectl delete pods"); told != (tt.want == work.VerdictWait) {
+				t.Errorf("%s: %s", name, o.Message)
+			}
+		})
+	}
+}
+
 // A clone that an operator began from a site that is no longer active is of no use to the next one.
 func TestResumedCloneFromAnOldActiveSiteIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -575,10 +618,8 @@ func TestOrderedClone(t *testing.T) {
 				b := pl.servers["10.0.0.1:33062"]
 				b.Answers.HasDatabases, b.Answers.Channels = true, 1
 				pl.facts.Set("b", scope.SiteFacts{MysqlUp: true, AdminAddr: "10.0.0.1:33062", Diverged: tt.diverged})
-				pl.facts.Set("c", scope.SiteFacts{MysqlUp: true, Following: true})
-				group := scopetest.Group()
-				group.Status.Sites = []v1alpha1.SiteStatus{{Name: "c", Provisioned: true}}
-				pl.p.begin(group, "b", tt.order)
+				pl.facts.Set("c", scope.SiteFacts{MysqlUp: true, Following: true, Lasts: true})
+				pl.p.begin(scopetest.Group(), "b", tt.order)
 				if o := pl.result(t, "b"); o.Verdict != tt.want || o.Order != tt.order.value {
 					t.Errorf("outcome %+v", o)
 				}

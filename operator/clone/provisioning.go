@@ -94,7 +94,7 @@ func (r *Clones) provisionSite(s *scope.Scope, site string, wish request, before
 		s.Provisioned[site] = false
 		r.Recorder.Emit(s.Group, r.Related(s, site), eventSiteVolumeReplaced,
 			"Site %s has another data volume than the one it was provisioned on, and is cloned again", site)
-	case before && scope.Steady(s) && stranded(site, s.Facts) && r.paused(s) == "":
+	case before && scope.Steady(s) && stranded(site, s.Facts) && !s.Terminating[site] && r.paused(s) == "":
 		s.Provisioned[site] = false
 		r.Recorder.Emit(s.Group, r.Related(s, site), eventSiteStranded,
 			"Site %s lacks transactions that %s has purged, and is cloned again", site, s.ActiveSite())
@@ -219,6 +219,11 @@ func (r *Clones) takeVerdict(s *scope.Scope, site string, o work.Outcome) {
 		waits = fmt.Sprintf("The clone of site %s waits: %s", site, o.Message)
 	}
 	r.Say(s, site, eventSiteCloneWaits, waits)
+	waits = ""
+	if o.Copy {
+		waits = o.Message
+	}
+	r.Say(s, site, eventRecloneWaits, waits)
 	if o.Verdict == work.VerdictRefuse {
 		text := fmt.Sprintf("site %s is not provisioned: %s; a clone would destroy that: order it with the annotation %s=%s%s if it may",
 			site, o.Message, v1alpha1.AnnotationRecloneSite, site, confirmed)
@@ -232,7 +237,10 @@ func (r *Clones) lastFailure(s *scope.Scope, site string) string {
 	if s.Facts.Sites[site].Diverged && !standing(s.Clones[site]).discards() {
 		return " (it has diverged and is not cloned; a person decides)"
 	}
-	if o, ok := r.Work.Result(s.SiteKey(site)); ok && (o.Failed || o.Donor) {
+	if s.Terminating[site] {
+		return " (" + volumeGoes(s.Group, site) + ")"
+	}
+	if o, ok := r.Work.Result(s.SiteKey(site)); ok && (o.Failed || o.Donor || o.Copy) {
 		return " (" + o.Message + ")"
 	}
 	return ""

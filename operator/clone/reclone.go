@@ -85,6 +85,7 @@ var refusals = []struct {
 	{v1alpha1.AnswerSiteNotAnswering, doesNotAnswer},
 	{v1alpha1.AnswerSiteNotFenced, isNotFenced},
 	{v1alpha1.AnswerCloneUnderWay, isBeingCloned},
+	{v1alpha1.AnswerVolumeGoes, isOnAVolumeThatGoes},
 	{v1alpha1.AnswerDonorLosesRows, donorLosesRows},
 	{v1alpha1.AnswerSiteDiverged, hasDiverged},
 	{v1alpha1.AnswerLossUnknown, isNotSettled},
@@ -184,6 +185,20 @@ func isBeingCloned(s *scope.Scope, q request) string {
 	return fmt.Sprintf("%s is being cloned already: see status.sites", q.site)
 }
 
+// isOnAVolumeThatGoes: what a clone brought there would be gone with the site's pod, and until then the site would have no whole copy.
+func isOnAVolumeThatGoes(s *scope.Scope, q request) string {
+	if !s.Terminating[q.site] {
+		return ""
+	}
+	return fmt.Sprintf("%s: %s", q.site, volumeGoes(s.Group, q.site))
+}
+
+// volumeGoes says why nothing is cloned to a site whose volume claim is being deleted, and how the site gets its data.
+func volumeGoes(group *v1alpha1.MysqlFailoverGroup, site string) string {
+	return fmt.Sprintf("its volume claim %s is being deleted; to give it a new volume, to which the operator clones the data: kubectl delete pods -n %s -l %s",
+		v1alpha1.DataVolumeName(group.Name, site), group.Namespace, v1alpha1.MySQLPods(group.Name, site))
+}
+
 // donorLosesRows protects the rows that a clone would not copy, unless a person gives them up on this site.
 func donorLosesRows(s *scope.Scope, q request) string {
 	if q.confirmed {
@@ -267,12 +282,15 @@ func (r *Clones) refuse(ctx context.Context, s *scope.Scope, q request, a asks.A
 // open and whole, another site is a healthy copy, its loss is in a record, and its lost rows are counted, unless counting
 // takes too long. No person is asked, so in doubt the site stays unchanged.
 func (r *Clones) policyReclones(s *scope.Scope, site string) bool {
-	spec := s.Group.Spec.Failover
-	if spec.OnDivergence != v1alpha1.DivergenceReclone || spec.Mode == v1alpha1.FailoverObserve || r.paused(s) != "" {
+	spec, f := s.Group.Spec.Failover, s.Facts.Sites[site]
+	if spec.OnDivergence != v1alpha1.DivergenceReclone || f.MysqlUp && !f.Diverged {
+		r.Say(s, site, eventRecloneWaits, "") // if it diverges later, that is another story, to be told again
+		return false
+	}
+	if spec.Mode == v1alpha1.FailoverObserve || r.paused(s) != "" {
 		return false
 	}
 	q := request{site: site, confirmed: true}
-	f := s.Facts.Sites[site]
 	if f.Executed.Union(f.Retrieved).Intersect(f.Errant).IsEmpty() {
 		return false // what the loop remembers is from before the last clone: one lost answer of the active site keeps it from looking again
 	}

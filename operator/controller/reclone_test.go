@@ -203,6 +203,7 @@ func TestRecloneRefusals(t *testing.T) {
 		"MySQL is down": {value: "b:confirm", happens: func(w *world) { w.facts.Set("b", scope.SiteFacts{Reachable: true}) }, why: "PersistentVolumeClaim mysql-orders-b-data"},
 		"writable":      {value: "b:confirm", happens: func(w *world) { w.fact("b", func(f *scope.SiteFacts) { f.Writable = true }) }, why: "being fenced"},
 		"being cloned":  {value: "b:confirm", happens: func(w *world) { w.fact("b", func(f *scope.SiteFacts) { f.Cloning = true }) }, why: "already"},
+		"volume goes":   {value: "b:confirm", happens: func(w *world) { w.terminate("b") }, why: "kubectl delete pods -n shop -l "},
 		"the donor has rows that no clone brings": {value: "b", happens: func(w *world) {
 			w.fact("a", func(f *scope.SiteFacts) { f.Engines = &wire.EngineReport{Tables: 1, WithRows: 1} })
 		}, why: "ENGINE=InnoDB"},
@@ -393,6 +394,50 @@ func TestI14PolicyKeepsTheOnlyOtherCopy(t *testing.T) {
 	w.reconcile()
 	if clone := w.site("b").Clone; clone == nil || clone.Order != "onDivergence" {
 		t.Errorf("it does not go on: %+v", w.site("b"))
+	}
+}
+
+// If the other copy is lost while an accepted order of the policy waits for its turn, its clone waits, and a person is told how to go on.
+func TestThePolicyTellsOfAnOrderThatWaits(t *testing.T) {
+	w := orderWorld(t)
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Failover.OnDivergence = v1alpha1.DivergenceReclone })
+	w.diverge("b")
+	w.reconcile()
+	if clone := w.site("b").Clone; clone == nil || clone.Order != "onDivergence" {
+		t.Fatalf("the policy did not order: %+v", w.site("b"))
+	}
+	waits := work.Outcome{Verdict: work.VerdictWait, Message: "it is the only other copy", Copy: true, Order: "onDivergence"}
+	w.ended("b", waits)
+	w.reconcile()
+	w.reconcile()
+	if said := w.said.Of(v1alpha1.ReasonRecloneWaits); len(said) != 1 || !strings.Contains(said[0], waits.Message) {
+		t.Errorf("events %v", w.said.List)
+	}
+	if c := w.condition(v1alpha1.ConditionProgressing); !strings.Contains(c.Message, waits.Message) {
+		t.Errorf("condition %+v", c)
+	}
+}
+
+// A site that diverged, was mended and diverges again is told of again.
+func TestThePolicyTellsOfTheNextDivergence(t *testing.T) {
+	w := orderWorld(t)
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Failover.OnDivergence = v1alpha1.DivergenceReclone })
+	w.fact("c", func(f *scope.SiteFacts) { f.Following = false })
+	g, _ := w.facts.Sites("", "")
+	whole := g.Sites["b"]
+	for told := range 2 {
+		w.diverge("b")
+		w.reconcile()
+		w.fact("b", func(f *scope.SiteFacts) { f.MysqlUp, f.Diverged = false, false }) // a lost answer
+		w.reconcile()
+		w.facts.Set("b", whole)
+		w.diverge("b")
+		w.reconcile()
+		if w.said.Count(v1alpha1.ReasonRecloneWaits) != told+1 {
+			t.Errorf("divergence %d: events %v", told+1, w.said.List)
+		}
+		w.facts.Set("b", whole)
+		w.reconcile()
 	}
 }
 

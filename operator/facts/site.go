@@ -96,6 +96,8 @@ type Pod struct {
 	Node   string
 	// Deleted is true if the pod is being deleted: it ends within its grace period, whatever is done.
 	Deleted bool
+	// VolumeGoes is true if the claim of its data volume is being deleted: what the site has is gone as soon as its pod ends.
+	VolumeGoes bool
 	// Ended is true if the site's pod has ended for good (phase Failed or Succeeded: its containers never start again),
 	// as the kubelet of a Ready node says, and that pod had held the volume's lock, so that none before it runs.
 	Ended bool

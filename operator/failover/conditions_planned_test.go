@@ -23,6 +23,17 @@ func TestWhatAPreflightRefuses(t *testing.T) {
 		"it is paused":               {func(s *Snapshot) { s.Policy.PausedUntil = s.Now.Add(1) }, v1alpha1.ReasonPaused},
 		"b is not fit":               {func(s *Snapshot) { s.Sites[1].Role = v1alpha1.DROnly }, v1alpha1.ReasonNotFit},
 		"b is about to go":           {func(s *Snapshot) { s.Sites[1].Leaving = "drained" }, v1alpha1.ReasonNotFit},
+		"b's volume goes":            {func(s *Snapshot) { s.Sites[1].Pod.VolumeGoes = true }, v1alpha1.ReasonVolumeTerminating},
+		"b's goes, a's node drained": {func(s *Snapshot) { s.Sites[1].Pod.VolumeGoes, s.Sites[0].Leaving = true, "drained" }, v1alpha1.ReasonVolumeTerminating},
+		"b's goes, a ends, c's not":  {func(s *Snapshot) { s.Sites[1].Pod.VolumeGoes, s.Sites[0].Pod.Deleted = true, true }, v1alpha1.ReasonVolumeTerminating},
+		"b's and c's go, and a ends": {func(s *Snapshot) {
+			s.Sites[1].Pod.VolumeGoes, s.Sites[2].Pod.VolumeGoes, s.Sites[0].Pod.Deleted = true, true, true
+		}, ""},
+		"b's goes, a ends, c is not": {func(s *Snapshot) {
+			s.Sites[1].Pod.VolumeGoes, s.Sites[2].Role, s.Sites[0].Pod.Deleted = true, v1alpha1.DROnly, true
+		}, ""},
+		"a's volume goes":            {func(s *Snapshot) { s.Sites[0].Pod.VolumeGoes = true }, ""},
+		"c's volume goes":            {func(s *Snapshot) { s.Sites[2].Pod.VolumeGoes = true }, ""},
 		"a's sidecar is silent":      {func(s *Snapshot) { s.Sites[0].Sidecar.Answered = false }, v1alpha1.ReasonNotHealthy},
 		"a's MySQL is silent":        {func(s *Snapshot) { s.Sites[0].MySQL.Direct = false }, v1alpha1.ReasonNotHealthy},
 		"b follows another":          {func(s *Snapshot) { s.Sites[1].MySQL.ReplicaOf = "c" }, v1alpha1.ReasonNotReplicating},

@@ -97,6 +97,11 @@ func TestExplainRanksAndNamesWhy(t *testing.T) {
 		want   []ranked
 	}{
 		"MostTransactions": {func(*Snapshot) {}, []ranked{{"c", "MostTransactions", "", ""}, {"b", "MostTransactions", "", ""}}},
+		"MostTransactions, on a volume that goes": {func(s *Snapshot) { s.Sites[2].Pod.VolumeGoes = true },
+			[]ranked{{"c", "MostTransactions", "", "VolumeTerminating"}, {"b", "MostTransactions", "", ""}}},
+		"VolumeStays": {func(s *Snapshot) {
+			s.Sites[1].MySQL.Executed, s.Sites[1].MySQL.Retrieved, s.Sites[2].Pod.VolumeGoes = factstest.Set("A:1-8"), factstest.Set("A:1-9"), true
+		}, []ranked{{"b", "VolumeStays", "", ""}, {"c", "VolumeStays", "", "VolumeTerminating"}}},
 		"LeastToApply": {func(s *Snapshot) {
 			s.Sites[1].MySQL.Executed, s.Sites[1].MySQL.Retrieved = factstest.Set("A:1-8"), factstest.Set("A:1-9")
 		}, []ranked{{"c", "LeastToApply", "", ""}, {"b", "LeastToApply", "", ""}}},

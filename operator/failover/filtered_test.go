@@ -36,8 +36,13 @@ func TestWhoSkippedTransactionsStaysUnfitI7(t *testing.T) {
 		{"it was taken away", func(*Site) {}, false},
 		{"its MySQL is not seen", func(b *Site) { b.MySQL = MySQL{} }, false},
 		{"it is seen again", func(*Site) {}, false},
+		{"it left, and comes back", nil, false},
 		{"it was cloned", func(b *Site) { b.MySQL.ServerUUID = "another" }, true},
 	} {
+		if step.change == nil {
+			m = memory.Remember(factstest.World(Durable{Epoch: 4, ActiveSite: "a"}, factstest.Seen("a", "A:1-9", 4)), m)
+			step.change = func(*Site) {}
+		}
 		s := poll(step.change)
 		if fit(s) != step.fit {
 			t.Errorf("I7: %s: fit %t", step.name, fit(s))

@@ -42,6 +42,8 @@ func TestARefusedMoveComesWithWhatToDo(t *testing.T) {
 		"paused":           {func(s *Snapshot) { s.Policy.PausedUntil = s.Now.Add(time.Hour) }, "b", v1alpha1.ReasonPaused, []string{"kubectl mfg resume orders -n shop"}},
 		"b is not fit":     {func(s *Snapshot) { s.Sites[1].Role = v1alpha1.DROnly }, "b", v1alpha1.ReasonNotFit, []string{"kubectl describe pods " + pods}},
 		"b is about to go": {func(s *Snapshot) { s.Sites[1].Leaving = "drained" }, "b", v1alpha1.ReasonNotFit, []string{"kubectl describe pods " + pods}},
+		"b's volume goes": {func(s *Snapshot) { s.Sites[1].Pod.VolumeGoes = true }, "b", v1alpha1.ReasonVolumeTerminating,
+			[]string{"kubectl delete pods " + pods, "kubectl mfg status orders -n shop -w", again}},
 		"only its pod has its keyring": {func(s *Snapshot) { s.Sites[1].EscrowMissing = true }, "b", v1alpha1.ReasonNotFit,
 			[]string{"kubectl mfg recover-keyring orders b -n shop", again}},
 		"a is silent":        {func(s *Snapshot) { s.Sites[0].Sidecar.Answered = false }, "b", v1alpha1.ReasonNotHealthy, []string{"kubectl mfg explain orders -n shop"}},

@@ -89,8 +89,8 @@ func stalled(s Snapshot, d Decision, a Site) Decision {
 	}
 	why := Reason(a.Sidecar.Report.WriteProbe.Reason)
 	refused := promotion.Preflight(s, d.Memory, a, best.Site.Name).Reason
-	// A large open change only makes a planned move longer, and an emergency failover would lose more.
-	if may := refused == "" || refused == v1alpha1.ReasonLargeChange; why == ReasonDiskFailed && may && !triedPlanned(s) {
+	// A large open change only makes a planned move longer, and an emergency failover would lose more. It would go to a volume that goes, too.
+	if may := slices.Contains([]Reason{"", v1alpha1.ReasonLargeChange, v1alpha1.ReasonVolumeTerminating}, refused); why == ReasonDiskFailed && may && !triedPlanned(s) {
 		if near, _ := promotion.IsClose(a, best.Site); near {
 			// Its commits fail rather than hang, so it can be fenced with all that it holds: that loses nothing.
 			return d.move(s, Planned{From: a.Name, To: best.Site.Name, Cause: v1alpha1.ReasonVolumeFails, StartedAt: s.Now})

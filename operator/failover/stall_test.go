@@ -52,6 +52,7 @@ func TestAStalledVolumeMovesTheRole(t *testing.T) {
 		"the try of b says nothing":   {wire.WriteDiskStalled, func(s *Snapshot) { volumeOf(s, 1).Outcome = wire.WriteUnknown }, time.Minute, v1alpha1.FailoverEmergency, "c", ""},
 		"all lie on the same storage": {wire.WriteDiskStalled, func(s *Snapshot) { volumeOf(s, 1).Outcome, volumeOf(s, 2).Outcome = wire.WriteFails, wire.WriteFails }, time.Hour, "", "", "cannot write to its data volume"},
 		"b is unfit":                  {wire.WriteDiskStalled, func(s *Snapshot) { s.Sites[1].Role = v1alpha1.DROnly }, time.Minute, v1alpha1.FailoverEmergency, "c", ""},
+		"it fails, and all others go": {wire.WriteDiskFailed, func(s *Snapshot) { s.Sites[1].Pod.VolumeGoes, s.Sites[2].Pod.VolumeGoes = true, true }, time.Minute, v1alpha1.FailoverPlanned, "b", ""},
 		"mode Manual":                 {wire.WriteDiskStalled, func(s *Snapshot) { s.Policy.Mode = v1alpha1.FailoverManual }, time.Hour, "", "", "spec.failover.mode is Manual"},
 		"in the cooldown":             {wire.WriteDiskStalled, func(s *Snapshot) { s.Status.CooldownUntil = s.Now.Add(2 * time.Hour) }, time.Hour, "", "", "cooldown"},
 		"paused":                      {wire.WriteDiskFailed, func(s *Snapshot) { s.Policy.PausedUntil = s.Now.Add(2 * time.Hour) }, time.Hour, "", "", "paused"},

@@ -29,6 +29,9 @@ func Remember(s facts.Snapshot, old facts.Memory) facts.Memory {
 		if site.FencedBySQL != (facts.SQLFence{}) {
 			m.At(name).FencedBySQL = site.FencedBySQL // also of a site that this poll did not see
 		}
+		if site.Filtered != "" {
+			m.At(name).Filtered = site.Filtered // a site that left the specification may come back with the volume that stayed (I7)
+		}
 	}
 	if s.Status.Transition != nil && m.DrainSince.IsZero() {
 		m.DrainSince = s.Now // the operator restarted: the target gets its whole time again (I9)

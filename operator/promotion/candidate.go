@@ -35,6 +35,7 @@ func Rank(s facts.Snapshot, m facts.Memory) []Candidate {
 const (
 	RankFit      = "Fit"
 	RankMost     = "MostTransactions"
+	RankVolume   = "VolumeStays"
 	RankLeast    = "LeastToApply"
 	RankPriority = "Priority"
 	RankName     = "Name"
@@ -42,7 +43,8 @@ const (
 	RankOnly = "OnlyCandidate"
 )
 
-// Better orders candidates: fit, most transactions (executed or retrieved), least left to apply, priority, name.
+// Better orders candidates: fit, most transactions (executed or retrieved), a volume whose claim is not being deleted, least left to apply,
+// priority, name. The last copy of a transaction counts for more than the volume that it is on: the others get it from there.
 func Better(a, b Candidate) int {
 	fit := func(c Candidate) int {
 		if c.Unfit.By == "" {
@@ -50,9 +52,16 @@ func Better(a, b Candidate) int {
 		}
 		return 1
 	}
+	goes := func(c Candidate) int {
+		if c.Site.Pod.VolumeGoes {
+			return 1
+		}
+		return 0
+	}
 	return cmp.Or(
 		cmp.Compare(fit(a), fit(b)),
 		cmp.Compare(b.All.Count(), a.All.Count()),
+		cmp.Compare(goes(a), goes(b)),
 		cmp.Compare(a.ToApply, b.ToApply),
 		cmp.Compare(b.Site.Priority, a.Site.Priority),
 		cmp.Compare(a.Site.Name, b.Site.Name),

@@ -62,6 +62,8 @@ func ruleOf(s facts.Snapshot, m facts.Memory, best Candidate) string {
 		switch {
 		case c.All.Count() != best.All.Count():
 			return RankMost
+		case c.Site.Pod.VolumeGoes != best.Site.Pod.VolumeGoes:
+			return RankVolume
 		case cmp.Compare(c.ToApply, best.ToApply) != 0:
 			return RankLeast
 		case c.Site.Priority != best.Site.Priority:

@@ -4,6 +4,7 @@ package promotion
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +42,7 @@ var preflights = []struct {
 	}},
 	{RuleCandidate, toUnfit, func(v move) []facts.Remedy { return UnfitOf(v.s, v.m, v.target).Cure(v.s.Group, v.to) }},
 	{"TargetStays", toLeaving, move.theTarget},
+	{"TargetVolumeStays", toVolumeThatGoes, func(v move) []facts.Remedy { return remedy.NewVolume(v.s.Group, v.to) }},
 	{"SourceAnswers", fromSilent, move.everyRule},
 	{"SourceSetFits", fromTooLong, func(v move) []facts.Remedy { return remedy.LongSet(v.s.Group, v.from.Name) }},
 	{"TargetReplicates", toDetached, move.theTarget},
@@ -114,6 +116,24 @@ func toLeaving(v move) (facts.Reason, string) {
 		return "", ""
 	}
 	return v1alpha1.ReasonNotFit, fmt.Sprintf("%s is about to go itself: %s", v.to, v.target.Leaving)
+}
+
+// toVolumeThatGoes keeps the role off a site whose claim is being deleted: with the next end of its pod the newest data would be gone. If the pod
+// of the active site is being deleted, that ends anyway, and an emergency failover would move the role there too, with a loss: then the
+// site is as good as any, unless another one's volume stays.
+func toVolumeThatGoes(v move) (facts.Reason, string) {
+	if !v.target.Pod.VolumeGoes || v.from.Pod.Deleted && !staysElsewhere(v) {
+		return "", ""
+	}
+	return v1alpha1.ReasonVolumeTerminating, fmt.Sprintf("the volume claim %s is being deleted, so the data of %s is gone as soon as its pod ends",
+		v1alpha1.DataVolumeName(v.s.Group.Name, v.to), v.to)
+}
+
+// staysElsewhere is true if a site that is fit to take over has a volume that stays.
+func staysElsewhere(v move) bool {
+	return slices.ContainsFunc(Rank(v.s, v.m), func(c Candidate) bool {
+		return c.Unfit.By == "" && c.Site.Name != v.from.Name && !c.Site.Pod.VolumeGoes
+	})
 }
 
 func fromSilent(v move) (facts.Reason, string) {

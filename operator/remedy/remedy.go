@@ -79,6 +79,12 @@ func WaitForWork(g facts.Group, site string) []facts.Remedy {
 	return WaitAndAsk(g, "see how far the work on its data is", site)
 }
 
+// NewVolume gives a site whose volume claim is being deleted another volume.
+func NewVolume(g facts.Group, site string) []facts.Remedy {
+	return append([]facts.Remedy{New("give "+site+" a new volume, and the operator clones the data to it", pods(g, "delete pods", site))},
+		WaitAndAsk(g, "watch it being cloned", site)...)
+}
+
 // CatchUp is what to do about a replica that is too far behind for a planned failover.
 func CatchUp(g facts.Group, to string) []facts.Remedy {
 	return append([]facts.Remedy{

@@ -64,6 +64,9 @@ type SiteFacts struct {
 	Filtered bool
 	// PreparedXA is true if the sidecar says that an XA transaction is prepared on a site that is not open.
 	PreparedXA bool
+	// Lasts is true if what the site has is there after its pod ends: the site is in the specification, status says that it has the group's data on
+	// this very volume, and the volume's claim is not being deleted. VolumeGoes is true if it is.
+	Lasts, VolumeGoes bool
 	// Busy names long work on the site, and Leaving says why the site is about to go; both are normally empty.
 	Busy, Leaving string
 	Version       string

@@ -26,8 +26,9 @@ type Outcome struct {
 	Message string
 	// Cloned is true if a clone was made, Failed if the clone, or the way to it, ended in an error.
 	Cloned, Failed bool
-	// Unseal is true if a clone waits until the site's keyring is unsealed, Donor if it waits for the encryption of the donor.
-	Unseal, Donor bool
+	// Unseal is true if a clone waits until the site's keyring is unsealed, Donor if it waits for the encryption of the donor, Copy if it
+	// waits for another copy of the data.
+	Unseal, Donor, Copy bool
 	// Order is the order under which the job ran, as in status; empty if there was none.
 	Order string
 	// Volume is the data volume that the site had at the last look; empty if not known.

@@ -104,7 +104,7 @@ func (c Cluster) Of(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, sit
 	}
 	if len(pods) > 0 {
 		out.Name, out.UID, out.Lease = pods[0].Name, string(pods[0].UID), leaseOf(pods[0])
-		out.Deleted = pods[0].DeletionTimestamp != nil
+		out.Deleted, out.VolumeGoes = pods[0].DeletionTimestamp != nil, c.volumeGoes(ctx, group, site)
 		if out.Node == "" {
 			out.Node = pods[0].Spec.NodeName
 		}
@@ -134,6 +134,15 @@ func (c Cluster) node(ctx context.Context, name string) *corev1.Node {
 	// Without a copy, like the pods: each pass reads every site's node several times, and no caller changes it.
 	_ = c.Client.Get(ctx, client.ObjectKey{Name: name}, node, client.UnsafeDisableDeepCopy)
 	return node
+}
+
+// volumeGoes is true if the claim of a site's data volume is being deleted. A claim that cannot be read is not held against the site.
+func (c Cluster) volumeGoes(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) bool {
+	ctx, cancel := context.WithTimeout(ctx, failover.AskTimeout)
+	defer cancel()
+	claim, key := &corev1.PersistentVolumeClaim{}, client.ObjectKey{Namespace: group.Namespace, Name: v1alpha1.DataVolumeName(group.Name, site)}
+	err := c.Client.Get(ctx, key, claim, client.UnsafeDisableDeepCopy)
+	return err == nil && claim.DeletionTimestamp != nil
 }
 
 // ended is true for a pod whose containers never start again, and that had taken the volume's lock after every pod

@@ -286,3 +286,34 @@ func TestAPodThatNeverHeldTheVolumeProvesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoseVolumeGoes: that of a pod whose claim is being deleted. Nothing is held against a claim that cannot be read.
+func TestWhoseVolumeGoes(t *testing.T) {
+	pod, now := podOf("east", "a", "n1", "1"), metav1.Now()
+	claim := func(namespace, site string, deleted *metav1.Time) *corev1.PersistentVolumeClaim {
+		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v1alpha1.DataVolumeName("orders", site),
+			DeletionTimestamp: deleted, Finalizers: []string{"kubernetes.io/pvc-protection"}}}
+	}
+	for name, tc := range map[string]struct {
+		pods  []*corev1.Pod
+		claim *corev1.PersistentVolumeClaim
+		want  bool
+	}{
+		"its claim is being deleted":     {[]*corev1.Pod{&pod}, claim("shop", "east", &now), true},
+		"its claim stays":                {[]*corev1.Pod{&pod}, claim("shop", "east", nil), false},
+		"another site's is":              {[]*corev1.Pod{&pod}, claim("shop", "west", &now), false},
+		"one in another namespace is":    {[]*corev1.Pod{&pod}, claim("other", "east", &now), false},
+		"it is, and no pod is on it any": {nil, claim("shop", "east", &now), false},
+	} {
+		c := Cluster{Ends: &EndedPods{}, LongWork: wanted(nil), Log: slog.New(slog.DiscardHandler)}
+		scheme := runtime.NewScheme()
+		if err := corev1.AddToScheme(scheme); err != nil {
+			t.Fatal(err)
+		}
+		c.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(tc.claim).Build()
+		group := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders"}}
+		if got := c.Of(t.Context(), group, "east", tc.pods).VolumeGoes; got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

@@ -15,7 +15,7 @@ import (
 type ForecastApplyConfiguration struct {
 	// site that would take over; empty if none could.
 	Site *string `json:"site,omitempty"`
-	// rule by which it ranks first, one CamelCase word: OnlyCandidate, MostTransactions, LeastToApply, Priority or Name.
+	// rule by which it ranks first, one CamelCase word: OnlyCandidate, MostTransactions, VolumeStays, LeastToApply, Priority or Name.
 	Rule *string `json:"rule,omitempty"`
 	// lostTransactions would be lost at least, in steps so that it does not change with every poll: 0, <10, <100, <1000, <10000 or
 	// >=10000; empty while it is not known. The number is in GET /status and the metrics.
