@@ -23,7 +23,7 @@ const (
 	LabelGroup     = Domain + "/failover-group"
 	LabelSite      = Domain + "/site"
 	LabelRole      = Domain + "/role"
-	// LabelLeader is on the pod of the operator that leads, where there are several, with the value Leads.
+	// LabelLeader is on the pod of the operator that leads, with the value Leads. The chart puts it on the only one; of two, the leader does.
 	LabelLeader       = Domain + "/leader"
 	LabelHealthy      = Domain + "/healthy"
 	LabelCacheRole    = Domain + "/cache-role"

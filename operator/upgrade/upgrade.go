@@ -67,6 +67,12 @@ func goOn(t Turn, groups []pace.Group, p Policy, now time.Time) Turn {
 		t.Group, t.Began, t.Since = "", time.Time{}, time.Time{}
 		return t
 	}
+	// A leader of before whose clock was ahead wrote a time that is still to come: it counts from now, or the turn would not end until then.
+	for _, since := range []*time.Time{&t.Began, &t.Since} {
+		if since.After(now) {
+			*since = now
+		}
+	}
 	g := groups[at]
 	// No more pods of a pinned or a kept group are replaced, but one replacement may be under way.
 	if (!g.Behind || g.Pinned || g.Kept != "") && g.Why == "" {

@@ -109,6 +109,23 @@ func TestATurnFromBeginToEnd(t *testing.T) {
 	}
 }
 
+// The leader of before may have had a clock that was ahead: its times count from now, so the turn ends after the pause, or stops all in time.
+func TestTimesThatAreStillToComeCountFromNow(t *testing.T) {
+	ahead := noon.Add(48 * time.Hour)
+	turn := Next(Turn{Group: "n/a", Began: ahead, Since: ahead}, []pace.Group{{Name: "n/a"}}, usual, noon)
+	if turn != (Turn{Group: "n/a", Began: noon, Since: noon}) {
+		t.Errorf("%+v", turn)
+	}
+	if turn = Next(turn, []pace.Group{{Name: "n/a"}}, usual, noon.Add(usual.Pause)); turn != (Turn{}) {
+		t.Errorf("the turn does not end: %+v", turn)
+	}
+	behind := []pace.Group{{Name: "n/a", Behind: true}}
+	turn = Next(Turn{Group: "n/a", Began: ahead}, behind, usual, noon)
+	if turn = Next(turn, behind, usual, noon.Add(usual.StopAfter)); turn.Stopped == "" {
+		t.Errorf("a group that is late stops nobody: %+v", turn)
+	}
+}
+
 // A healthy group whose pods are not replaced in time stops all, too, and says that. A person who lets it go on in the same moment gives it all of
 // its time again, and what was well before the stop counts for nothing.
 func TestPodsThatAreNotReplaced(t *testing.T) {

@@ -13,7 +13,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
-{{/* Where the operator runs: not beside what it has to fail over, and no two replicas together. What the values say of pods wins over both. */}}
+{{/*
+Where the operator runs: not beside what it has to fail over, and no two replicas together. What the values say of pods wins over both.
+Only pods of the same template must keep apart: with no free node a new one could otherwise never start, and so no old one end.
+*/}}
 {{- define "mfg.affinity" -}}
 {{- $own := dict "podAntiAffinity" (include "mfg.antiAffinity" . | fromYaml) -}}
 {{- toYaml (merge (deepCopy .Values.affinity) (ternary dict $own (hasKey .Values.affinity "podAntiAffinity"))) -}}
@@ -26,9 +29,10 @@ requiredDuringSchedulingIgnoredDuringExecution:
     labelSelector:
       matchLabels:
         {{- include "mfg.selectorLabels" . | nindent 8 }}
+    matchLabelKeys: [pod-template-hash]
 {{- end }}
 preferredDuringSchedulingIgnoredDuringExecution:
-  {{- if and (gt (int .Values.replicas) 1) (not .Values.replicasApart) }}
+  {{- if gt (int .Values.replicas) 1 }}
   - weight: 100
     podAffinityTerm:
       topologyKey: kubernetes.io/hostname
