@@ -65,37 +65,82 @@ func Elsewhere(g *v1alpha1.MysqlFailoverGroup, own string) string {
 	return ""
 }
 
-// kept says why a person's setting keeps the pods that are left; empty if none does. With the turn such a group would stop all others.
+// kept says why the operator replaces none of the pods that are left, for as long as a person does nothing; empty if it replaces one. With the
+// turn such a group would stop all others. It rests on nothing that the turn itself changes: else the turn would come back again and again.
 func kept(g *v1alpha1.MysqlFailoverGroup) string {
 	if meta.IsStatusConditionTrue(g.Status.Conditions, v1alpha1.ConditionPaused) {
-		return "it is paused"
+		return fmt.Sprintf("it is paused; to end that: kubectl mfg resume %s -n %s", g.Name, g.Namespace)
+	}
+	encryption := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionEncryptionReady)
+	if encryption != nil && encryption.Status == metav1.ConditionFalse && encryption.Reason == string(v1alpha1.ReasonEscrowListenerMissing) {
+		return "no pod of it is replaced: " + encryption.Message
 	}
 	active := g.Status.ActiveSite
-	if slices.ContainsFunc(g.Status.Upgrade.Sites, func(site v1alpha1.UpgradeSite) bool { return site.Behind && site.Name != active }) {
-		return ""
+	var keyrings []string
+	role := false
+	for _, site := range g.Status.Upgrade.Sites {
+		switch {
+		case !site.Behind:
+		case keyringFailed(g, site.Name):
+			keyrings = append(keyrings, site.Name)
+		case site.Name == active:
+			role = true // it is replaced once it has given its role away
+		default:
+			return ""
+		}
 	}
+	switch {
+	case role:
+		return roleStays(g)
+	case len(keyrings) > 0:
+		return onlyCopy(g, keyrings)
+	}
+	return ""
+}
+
+// roleStays says why only the active site is left, and keeps its role; empty if it can give it away.
+func roleStays(g *v1alpha1.MysqlFailoverGroup) string {
+	active := g.Status.ActiveSite
 	if g.Spec.Failover.Mode == v1alpha1.FailoverObserve {
 		return "only its active site " + active + " is left, whose role the operator does not move: spec.failover.mode is Observe"
 	}
-	if fenced := fencedOthers(g); len(fenced) > 0 {
+	fenced, failed := unfit(g)
+	switch {
+	case len(failed) > 0:
+		return fmt.Sprintf("only its active site %s is left, and no other site can take its role; %s", active, onlyCopy(g, failed))
+	case len(fenced) > 0:
 		return fmt.Sprintf("only its active site %s is left, and a person keeps each site fenced that could take its role (%s); to end that: kubectl mfg fence off %s %s -n %s",
 			active, strings.Join(fenced, ", "), g.Name, fenced[0], g.Namespace)
 	}
 	return ""
 }
 
-// fencedOthers are the sites that could take the role of the active one, if a person keeps each of them fenced; else none.
-func fencedOthers(g *v1alpha1.MysqlFailoverGroup) (all []string) {
+func onlyCopy(g *v1alpha1.MysqlFailoverGroup, sites []string) string {
+	return fmt.Sprintf("only the running pod may have the keyring that its data needs (%s); see what to do: kubectl mfg keyring verify %s -n %s",
+		strings.Join(sites, ", "), g.Name, g.Namespace)
+}
+
+// unfit are the sites that could take the role of the active one but for a person who keeps them fenced, or for their keyrings; none if another can.
+func unfit(g *v1alpha1.MysqlFailoverGroup) (fenced, failed []string) {
 	for _, site := range g.Spec.Sites {
-		if site.Role != v1alpha1.PrimaryCandidate || site.Name == g.Status.ActiveSite {
-			continue
+		switch {
+		case site.Role != v1alpha1.PrimaryCandidate || site.Name == g.Status.ActiveSite:
+		case v1alpha1.KeptFenced(g, site.Name):
+			fenced = append(fenced, site.Name)
+		case keyringFailed(g, site.Name):
+			failed = append(failed, site.Name)
+		default:
+			return nil, nil
 		}
-		if !v1alpha1.KeptFenced(g, site.Name) {
-			return nil
-		}
-		all = append(all, site.Name)
 	}
-	return all
+	return fenced, failed
+}
+
+// keyringFailed is true for a site whose running pod may have the only copy of its keyring: the operator does not replace that pod.
+func keyringFailed(g *v1alpha1.MysqlFailoverGroup, site string) bool {
+	return g.Status.EncryptionAtRest != nil && slices.ContainsFunc(g.Status.EncryptionAtRest.Sites, func(st v1alpha1.SiteKeyringStatus) bool {
+		return st.Name == site && st.Phase == v1alpha1.KeyringFailed
+	})
 }
 
 // WhyNot says why the turn of a group that is behind cannot begin, even if nobody else has it; empty if it can.

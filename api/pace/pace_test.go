@@ -47,6 +47,16 @@ func TestWhyATurnCannotBegin(t *testing.T) {
 			g.Annotations[v1alpha1.KeepFencedSite(kept)] = "why"
 		}
 	}
+	// keyrings is a group with the active site a or b, of which the keyring of another site may be in its pod alone.
+	keyrings := func(active, failed string, behind ...string) func(*v1alpha1.MysqlFailoverGroup) {
+		return func(g *v1alpha1.MysqlFailoverGroup) {
+			fenced(active, "dr")(g)
+			g.Status.EncryptionAtRest = &v1alpha1.EncryptionAtRestStatus{Sites: []v1alpha1.SiteKeyringStatus{{Name: "c"}, {Name: failed, Phase: v1alpha1.KeyringFailed}}}
+			for _, name := range behind {
+				g.Status.Upgrade.Sites = append(g.Status.Upgrade.Sites, v1alpha1.UpgradeSite{Name: name, Behind: true})
+			}
+		}
+	}
 	for name, tc := range map[string]struct {
 		change       func(*v1alpha1.MysqlFailoverGroup)
 		installation Window
@@ -77,7 +87,7 @@ func TestWhyATurnCannotBegin(t *testing.T) {
 		}, always, "it is not healthy: the message"},
 		"paused": {func(g *v1alpha1.MysqlFailoverGroup) {
 			g.Status.Conditions = append(g.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionPaused, Status: metav1.ConditionTrue})
-		}, always, "it is paused"},
+		}, always, "it is paused; to end that: kubectl mfg resume orders -n shop"},
 		"no longer paused": {func(g *v1alpha1.MysqlFailoverGroup) {
 			g.Status.Conditions = append(g.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionPaused, Status: metav1.ConditionFalse})
 		}, always, ""},
@@ -93,8 +103,25 @@ func TestWhyATurnCannotBegin(t *testing.T) {
 		"only the active site is kept fenced":       {fenced("b", "b"), always, ""},
 		"one of two that could take the role is":    {fenced("b", "a", "c"), always, ""},
 		"one that is never promoted is kept fenced": {fenced("b", "dr"), always, ""},
-		"the active site is left":                   {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.ActiveSite = "b" }, always, ""},
-		"seen by nobody":                            {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Upgrade = nil }, always, "it is not healthy: this version of the operator has not looked at it yet"},
+		"a site with the only copy of its keyring is left": {keyrings("a", "b"), always, "only the running pod may have the keyring that its data needs (b); " +
+			"see what to do: kubectl mfg keyring verify orders -n shop"},
+		"the active site with it is left":     {keyrings("b", "b"), always, "only the running pod may have the keyring that its data needs (b); see what to do: kubectl mfg keyring verify orders -n shop"},
+		"such a site, and another replica":    {keyrings("a", "b", "c"), always, ""},
+		"such a site, and a pod of the cache": {keyrings("a", "b", "cache/b"), always, ""},
+		"the active site is left, and only such a site could take its role": {keyrings("b", "a"), always,
+			"only its active site b is left, and no other site can take its role; only the running pod may have the keyring that its data needs (a); " +
+				"see what to do: kubectl mfg keyring verify orders -n shop"},
+		"the active site is left, and its replica is up to date": {keyrings("b", "c"), always, ""},
+		"no listener for keyrings": {func(g *v1alpha1.MysqlFailoverGroup) {
+			g.Status.Conditions = append(g.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionEncryptionReady, Status: metav1.ConditionFalse,
+				Reason: string(v1alpha1.ReasonEscrowListenerMissing), Message: "the operator has no listener"})
+		}, always, "no pod of it is replaced: the operator has no listener"},
+		"keyrings that are not all sealed": {func(g *v1alpha1.MysqlFailoverGroup) {
+			g.Status.Conditions = append(g.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionEncryptionReady, Status: metav1.ConditionFalse,
+				Reason: string(v1alpha1.ReasonNotSealed)})
+		}, always, ""},
+		"the active site is left": {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.ActiveSite = "b" }, always, ""},
+		"seen by nobody":          {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Upgrade = nil }, always, "it is not healthy: this version of the operator has not looked at it yet"},
 	} {
 		g := waits()
 		tc.change(g)

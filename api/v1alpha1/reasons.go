@@ -28,6 +28,8 @@ const (
 	ReasonReconcileError Reason = "ReconcileError"
 	// ReasonActiveSiteKept: the active site left the specification, and is kept until another site is active.
 	ReasonActiveSiteKept Reason = "ActiveSiteKept"
+	// ReasonLeavingSiteKept: a site left the specification, and is kept because its data may be needed yet.
+	ReasonLeavingSiteKept Reason = "LeavingSiteKept"
 	// ReasonCloneRefused: a site needs a clone, which would destroy data that may be needed.
 	ReasonCloneRefused Reason = "CloneRefused"
 	// ReasonSecretIncomplete: a Secret that the operator needs lacks a key.

@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -382,6 +383,9 @@ func (a asks) Write(p []byte) (int, error) {
 
 // TestTerminatedWhileAsked: SIGTERM while a verb of the dashboard asks ends the question, and the dashboard with it.
 func TestTerminatedWhileAsked(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no SIGTERM that a process can send")
+	}
 	heard := make(chan os.Signal, 1)
 	signal.Notify(heard, syscall.SIGTERM) // the test itself outlives it, whatever the dashboard does
 	defer signal.Stop(heard)
@@ -400,7 +404,11 @@ func TestTerminatedWhileAsked(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run() }()
 	<-asked
-	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := self.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	select {

@@ -87,6 +87,7 @@ func (op *Op) Examine(ctx context.Context, env cli.Environment, c Cluster) (Repo
 	w.Escrow = op.escrow(ctx, c, g)
 	w.CacheCertificate = cacheCertificateOf(ctx, c, g)
 	w.BackupSecrets = lookForBackupSecrets(ctx, c, g)
+	view.Now = w.Now
 	rep := report.Build(g, view)
 	w.Forecast, w.Problems = rep.Forecast, rep.Problems
 	if ctx.Err() != nil {

@@ -54,7 +54,7 @@ func (op *Status) Run(ctx context.Context, env cli.Environment, c Cluster) (int,
 	if op.Watch {
 		return op.watch(ctx, env, c)
 	}
-	reports, err := op.gather(ctx, c)
+	reports, err := op.gather(ctx, env, c)
 	if err != nil {
 		return cli.ExitError, err
 	}
@@ -82,7 +82,7 @@ func codeOf(reports []report.MysqlFailoverGroupReport) int {
 }
 
 // gather reads the custom resources, then asks the operator about them. Only the first can fail.
-func (op *Status) gather(ctx context.Context, c Cluster) ([]report.MysqlFailoverGroupReport, error) {
+func (op *Status) gather(ctx context.Context, env cli.Environment, c Cluster) ([]report.MysqlFailoverGroupReport, error) {
 	groups, err := op.groups(ctx, c)
 	if err != nil || len(groups) == 0 {
 		return nil, err
@@ -98,6 +98,7 @@ func (op *Status) gather(ctx context.Context, c Cluster) ([]report.MysqlFailover
 		}
 		view = live.Unanswered(err, op.OperatorNamespace)
 	}
+	view.Now = env.Now()
 	reports := make([]report.MysqlFailoverGroupReport, 0, len(groups))
 	for i := range groups {
 		reports = append(reports, report.Build(&groups[i], view))

@@ -55,7 +55,7 @@ func (w *watcher) look(ctx context.Context, c Cluster) ([]report.MysqlFailoverGr
 		defer cancel()
 	}
 	began := w.env.Now()
-	reports, err := w.op.gather(ctx, c)
+	reports, err := w.op.gather(ctx, w.env, c)
 	if now := w.env.Now(); err == nil {
 		w.seen, w.took = now, now.Sub(began)
 	}

@@ -24,6 +24,16 @@ type LiveView struct {
 	Down bool
 	// Denied is true if this user may not ask. That says nothing about the operator, which keeps the custom resource true.
 	Denied bool
+	// Now is the time of the look, by this machine's clock. What the operator tells has a time of its own, which counts for more.
+	Now time.Time
+}
+
+// clock is the time of what is seen; zero if it is not known.
+func (v LiveView) clock() time.Time {
+	if !v.Status.IssuedAt.IsZero() {
+		return v.Status.IssuedAt
+	}
+	return v.Now
 }
 
 // group finds the live state of a group.
@@ -79,7 +89,7 @@ func Build(cr *v1alpha1.MysqlFailoverGroup, view LiveView) MysqlFailoverGroupRep
 	r.Endpoints = endpointsOf(r)
 	r.Problems = problemsOf(cr, view, live, r)
 	r.Health, r.Summary = judge(r)
-	r.Notes = notesOf(cr, r)
+	r.Notes = notesOf(cr, r, view.clock())
 	r.Hints = hintsOf(cr, r)
 	return r
 }

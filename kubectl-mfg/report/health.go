@@ -317,7 +317,7 @@ func judge(r MysqlFailoverGroupReport) (Health, Summary) {
 }
 
 // notesOf returns what is worth knowing and no reason against health.
-func notesOf(cr *v1alpha1.MysqlFailoverGroup, r MysqlFailoverGroupReport) []Note {
+func notesOf(cr *v1alpha1.MysqlFailoverGroup, r MysqlFailoverGroupReport, now time.Time) []Note {
 	var notes []Note
 	note := func(format string, args ...any) { notes = append(notes, Note{Text: fmt.Sprintf(format, args...)}) }
 	if cr.DeletionTimestamp != nil {
@@ -330,7 +330,7 @@ func notesOf(cr *v1alpha1.MysqlFailoverGroup, r MysqlFailoverGroupReport) []Note
 		note("failover mode is %s: no emergency failover is automatic", mode)
 	}
 	if r.PausedUntil != nil {
-		notes = append(notes, Note{Kind: NotePause, Text: r.pauseNote()})
+		notes = append(notes, Note{Kind: NotePause, Text: r.pauseNote(now)})
 	}
 	if to := cr.Annotations[v1alpha1.AnnotationForceFailover]; to != "" {
 		note("%s is ordered to take over, whatever is lost, and the order is pending; to withdraw it: kubectl mfg failover %s -n %s --abort",
@@ -355,8 +355,12 @@ func notesOf(cr *v1alpha1.MysqlFailoverGroup, r MysqlFailoverGroupReport) []Note
 	return notes
 }
 
-// pauseNote is the note of a group that is paused.
-func (r MysqlFailoverGroupReport) pauseNote() string {
+// pauseNote is the note of a group that is paused. An operator that is silent when the time is over has not ended the pause.
+func (r MysqlFailoverGroupReport) pauseNote(now time.Time) string {
+	if !now.IsZero() && !r.PausedUntil.After(now) {
+		return fmt.Sprintf("the time of the pause ended at %s, and no operator has ended the pause yet: until one does, none replaces a lost active site",
+			r.PausedUntil.Format(time.RFC3339))
+	}
 	return fmt.Sprintf("paused until %s: a lost active site is not replaced; to end it: kubectl mfg resume %s -n %s",
 		r.PausedUntil.Format(time.RFC3339), r.Metadata.Name, r.Metadata.Namespace)
 }

@@ -4,6 +4,7 @@ package report
 
 import (
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -32,7 +33,7 @@ func TestHowFarTLSIs(t *testing.T) {
 		if got := tlsNote(tc.group); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
-		notes := notesOf(tc.group, MysqlFailoverGroupReport{})
+		notes := notesOf(tc.group, MysqlFailoverGroupReport{}, time.Time{})
 		if told := len(notes) == 1 && notes[0].Text == tc.want; told != (tc.want != "") {
 			t.Errorf("%s: notes %v", name, notes)
 		}

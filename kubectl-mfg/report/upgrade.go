@@ -158,6 +158,8 @@ func (t *turnOf) group(cr *v1alpha1.MysqlFailoverGroup, seen pace.Group, r Upgra
 	switch {
 	case r.Turn == seen.Name && seen.Behind && seen.Pinned:
 		return say(UpgradePinned, spoken(cr.Annotations[v1alpha1.AnnotationUpgradePin])+"; it keeps the turn until it has been healthy for the pause")
+	case r.Turn == seen.Name && seen.Behind && seen.Kept != "" && seen.Why == "":
+		return say(UpgradeHeld, seen.Kept+"; it keeps the turn until it has been healthy for the pause")
 	case r.Turn == seen.Name && seen.Behind:
 		return say(UpgradeUnderWay, "still to be replaced: "+strings.Join(g.Behind, ", "))
 	case r.Turn == seen.Name && seen.Why != "":
@@ -171,7 +173,7 @@ func (t *turnOf) group(cr *v1alpha1.MysqlFailoverGroup, seen pace.Group, r Upgra
 	case seen.Pinned:
 		return say(UpgradePinned, spoken(cr.Annotations[v1alpha1.AnnotationUpgradePin]))
 	case held != "":
-		if opens := seen.Within(t.window).Next(t.now); !seen.Closed && seen.Why == "" && opens.After(t.now) {
+		if opens := seen.Within(t.window).Next(t.now); !seen.Closed && seen.Why == "" && seen.Kept == "" && opens.After(t.now) {
 			g.Opens = &opens
 			held += "; it opens " + opens.Format("Mon 2006-01-02 15:04") + " UTC"
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -56,18 +57,68 @@ func TestTheLastCopyStaysUntilTheNewSiteHasTheData(t *testing.T) {
 	w.reconcile()
 	w.reconcile()
 	w.stays("b", "the active site is down, and d has no data")
+	w.says("site b left the specification, and stays: no site is open", "put it back into spec.sites")
 	w.settle("d")
 	w.askNobody()
 	w.hasData("d")
 	w.reconcile()
 	w.stays("b", "no site is open")
+	w.says("site b left the specification, and stays: no site is open")
 	w.facts.Open("a")
 	w.reconcile()
+	w.reconcile()
+	if c := w.condition(v1alpha1.ConditionProgressing); strings.Contains(c.Message, "stays") {
+		t.Errorf("b is gone: %+v", c)
+	}
 	if got := scope.Sorted(w.deployments()); !cmp.Equal(got, []string{"a", "d"}) {
 		t.Errorf("a is open and d has the data, and there are deployments of %v", got)
 	}
 	if err := w.c.Get(w.ctx, types.NamespacedName{Namespace: "shop", Name: "mysql-orders-b-data"}, &corev1.PersistentVolumeClaim{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the claim of b: %v", err)
+	}
+}
+
+// The active site is open, and the new one has no data yet: what else there is to say comes first.
+func TestWhoWaitsForACopyIsTold(t *testing.T) {
+	w := settledWorld(t)
+	w.replaceAllBut("a", "d")
+	w.askNobody()
+	w.reconcile()
+	w.reconcile()
+	w.stays("b", "d has no data")
+	w.says("site b left the specification, and stays: it may have the only other copy of the data, which d still lacks", "kubectl mfg status orders -n shop")
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Reason == v1alpha1.ReasonLeavingSiteKept || strings.HasPrefix(c.Message, "site b") {
+		t.Errorf("%+v", c)
+	}
+	if said := w.said.Of(v1alpha1.ReasonSiteRemovalRefused); len(said) != 2 { // of b and of c
+		t.Errorf("%q", said)
+	}
+}
+
+// What else is under way is closer to the cause. If nothing is, the site that stays is what there is to say.
+func TestWhatALeavingSiteComesAfter(t *testing.T) {
+	s := &scope.Scope{Kept: []string{"site b stays", "site c stays"}}
+	if c := progressCondition(s, nil); c.Reason != v1alpha1.ReasonLeavingSiteKept || c.Message != "site b stays; site c stays" {
+		t.Errorf("%+v", c)
+	}
+	s.Progress(scope.Moving(v1alpha1.ReasonCreating, "creating d"), scope.WhenMoving)
+	if c := progressCondition(s, nil); c.Reason != v1alpha1.ReasonCreating || c.Message != "creating d; site b stays; site c stays" {
+		t.Errorf("%+v", c)
+	}
+	// An operator that has just started does not know yet whether a site is open.
+	unknown := &scope.Scope{Group: scopetest.Group(scopetest.Running)}
+	if new(Reconciler).tellKept(unknown, "b"); len(unknown.Kept) != 0 {
+		t.Errorf("%q", unknown.Kept)
+	}
+}
+
+// says checks what the condition Progressing has in it.
+func (w *world) says(words ...string) {
+	w.t.Helper()
+	for _, word := range words {
+		if c := w.condition(v1alpha1.ConditionProgressing); !strings.Contains(c.Message, word) {
+			w.t.Errorf("Progressing does not say %q: %+v", word, c)
+		}
 	}
 }
 

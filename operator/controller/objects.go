@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -123,7 +124,8 @@ func (r *Reconciler) removeSites(ctx context.Context, s *scope.Scope) error {
 			continue
 		}
 		if awaitsCopy(s, site) || !s.Group.IsNew() && !s.Facts.Open {
-			continue // what follows says which site has no data yet, and why; and that no site is open
+			r.tellKept(s, site)
+			continue
 		}
 		if waits, err := r.encryption.RemovalWaits(ctx, s, site); err != nil {
 			return fmt.Errorf("remove %s: %w", site, err)
@@ -164,18 +166,46 @@ func isPeer(s *scope.Scope, site string) bool {
 	return false
 }
 
+// tellKept says why the data of a site that leaves may be needed yet, and what ends that.
+func (r *Reconciler) tellKept(s *scope.Scope, site string) {
+	why := ""
+	switch {
+	case !s.Known:
+		return // an operator that has just started does not know yet whether a site is open; it says so within seconds
+	case !s.Group.IsNew() && !s.Facts.Open:
+		why = fmt.Sprintf("no site is open, and what is lost with the active site may be on %s alone. The operator removes it when a site is open; "+
+			"to let it take over, put it back into spec.sites", site)
+	default:
+		why = fmt.Sprintf("it may have the only other copy of the data, which %s still lacks. The operator removes it when two sites of the specification have the data, or all have it; "+
+			"to see why one has none: kubectl mfg status %s -n %s", strings.Join(withoutData(s), ", "), s.Key.Name, s.Key.Namespace)
+	}
+	text := fmt.Sprintf("site %s left the specification, and stays: %s", site, why)
+	s.Kept = append(s.Kept, text)
+	s.Again = min(s.Again, scope.WhenWaiting)
+	r.base.Say(s, site, encryption.EventSiteRemovalRefused, text)
+}
+
+// withoutData are the sites of the specification that have no copy of the data yet.
+func withoutData(s *scope.Scope) (all []string) {
+	for _, site := range s.Group.Spec.Sites {
+		if s.Deployments[site.Name] == nil || !s.Provisioned[site.Name] {
+			all = append(all, site.Name)
+		}
+	}
+	return all
+}
+
 // awaitsCopy is true while a site of the specification lacks the data and fewer than two others have it: a site that leaves may have the
 // only other copy. A pod alone is no copy yet. A site that never had the data may go, and a group that was never open has none to lose.
 func awaitsCopy(s *scope.Scope, leaving string) bool {
-	copies, missing := 0, false
+	copies := 0
 	for _, site := range s.Group.Spec.Sites {
-		missing = missing || s.Deployments[site.Name] == nil || !s.Provisioned[site.Name]
 		if s.Provisioned[site.Name] && !s.Terminating[site.Name] {
 			copies++
 		}
 	}
 	hasData := s.Provisioned[leaving] || s.Volumes[leaving] != ""
-	return hasData && missing && copies < 2 && !s.Group.IsNew()
+	return hasData && len(withoutData(s)) > 0 && copies < 2 && !s.Group.IsNew()
 }
 
 // withObjects are the sites with a Deployment or a Service, in order. The Service is removed last, so by it the operator finds a site of which

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -152,11 +153,18 @@ func stampedConditions(s *scope.Scope, failure error) []metav1.Condition {
 }
 
 func progressCondition(s *scope.Scope, failure error) conditions.Condition {
+	kept := strings.Join(s.Kept, "; ")
 	switch {
 	case failure != nil && s.Progressing == nil:
 		return scope.Moving(v1alpha1.ReasonReconcileError, failure.Error())
+	case s.Progressing != nil && kept != "":
+		c := *s.Progressing
+		c.Message += "; " + kept
+		return c
 	case s.Progressing != nil:
 		return *s.Progressing
+	case kept != "":
+		return scope.Stuck(v1alpha1.ReasonLeavingSiteKept, kept)
 	}
 	return scope.Stuck(v1alpha1.ReasonAsExpected, "everything is as specified")
 }

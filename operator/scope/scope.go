@@ -83,6 +83,9 @@ type Scope struct {
 	Terminating map[string]bool
 	// Leaving is true for the sites that left the specification and have objects yet; nil until that was looked for.
 	Leaving map[string]bool
+	// Kept says of sites that left the specification why they stay, if no phase has the group wait for it: what else there is to say of
+	// the group's progress is closer to the cause, and comes first.
+	Kept []string
 	// VolumeNotes are what status and events will say of the data volumes.
 	VolumeNotes []VolumeNote
 

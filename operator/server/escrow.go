@@ -133,6 +133,7 @@ func (e *Escrow) push(w http.ResponseWriter, r *http.Request) {
 		e.refuse(w, err)
 		return
 	}
+	here.hasBody()
 	stored, err := e.take(ctx, here, push, token)
 	if errors.Is(err, errTooMany) {
 		e.refuse(w, err)

@@ -18,6 +18,8 @@ const (
 	goodFor = 15 * time.Minute
 	// goodMax bounds how many such tokens are remembered.
 	goodMax = 4096
+	// bodyFor is how long a stranger keeps its place for sure while its body comes. A sidecar's keyring is a few kilobytes, and comes in far less.
+	bodyFor = time.Second
 )
 
 // digest stands for a token: the token itself is not remembered (I19).
@@ -36,13 +38,17 @@ type place struct {
 	// stranger is true for a push whose token was not good a moment ago, proven is false for any push until its token is found good. A proven
 	// push is no stranger, and makes room for nobody.
 	stranger, proven bool
+	// since is when the push came, and read is true once its whole body has come.
+	since time.Time
+	read  bool
 }
 
 // enter takes a place for a push. Strangers have some of the places only, each address a few, and those of the address with most of
-// them make room: for another address that has fewer, and for anyone whose token was good a moment ago. So strangers from a few addresses keep no site out,
-// whether they send slowly or have many tokens looked at. end makes the push end.
+// them make room: for another address that has fewer, and for anyone whose token was good a moment ago. If none has more, the slowest makes room
+// whose body has not come within bodyFor. So strangers from a few addresses keep no site out, whether they send slowly or have many tokens looked
+// at, and slow ones from many addresses keep none out either. end makes the push end.
 func (e *Escrow) enter(remote, token string, end func()) (*place, bool) {
-	p := &place{escrow: e, share: hostOf(remote), token: digestOf(token), end: end, stranger: true}
+	p := &place{escrow: e, share: hostOf(remote), token: digestOf(token), end: end, stranger: true, since: time.Now()}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if time.Since(e.good[p.token]) < goodFor {
@@ -78,7 +84,10 @@ func (e *Escrow) strangers() (n int) {
 func (e *Escrow) makesRoomFor(p *place) *place {
 	fewer := e.from[p.share] + 1
 	if p.stranger {
-		return e.crowded(true, fewer)
+		if out := e.crowded(true, fewer); out != nil {
+			return out
+		}
+		return e.slowest()
 	}
 	if out := e.crowded(true, 0); out != nil {
 		return out
@@ -95,6 +104,16 @@ func (e *Escrow) crowded(stranger bool, than int) *place {
 		}
 	}
 	return found
+}
+
+// slowest is the stranger that has waited longest for its body, if that is longer than bodyFor.
+func (e *Escrow) slowest() *place {
+	for _, p := range e.places { // the oldest comes first
+		if p.stranger && !p.read && time.Since(p.since) >= bodyFor {
+			return p
+		}
+	}
+	return nil
 }
 
 // remove expects the lock to be held.
@@ -157,6 +176,13 @@ func (p *place) stays() bool {
 	p.escrow.mu.Lock()
 	defer p.escrow.mu.Unlock()
 	return slices.Contains(p.escrow.places, p)
+}
+
+// hasBody notes that the whole body has come: what the push waits for from now on is no fault of the sender.
+func (p *place) hasBody() {
+	p.escrow.mu.Lock()
+	defer p.escrow.mu.Unlock()
+	p.read = true
 }
 
 // leave gives the place back.

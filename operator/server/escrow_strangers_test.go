@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -109,6 +110,30 @@ func TestAGoodTokenHasPlacesOfItsOwn(t *testing.T) {
 			t.Errorf("push %d with a good token is let in: %t", i, ok)
 		}
 	}
+}
+
+// Strangers from as many addresses as there are places send slowly. The one that has waited longest makes room, once its body should have come; one
+// whose body is there does not.
+func TestTheSlowestOfManyStrangersMakesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := NewEscrow(busy{good: "another"}, nil)
+		var ended []int
+		var places []*place
+		for i := range e.limits.strangers {
+			p, ok := e.enter(fmt.Sprintf("10.0.0.%d:1", i), escrow.NewToken(), func() { ended = append(ended, i) })
+			if places = append(places, p); !ok {
+				t.Fatalf("stranger %d finds no place", i)
+			}
+		}
+		places[0].hasBody()
+		if code := pushTo(t, e, "10.0.1.1:1", escrow.NewToken()); code != http.StatusServiceUnavailable || len(ended) > 0 {
+			t.Errorf("answered %d, and %v made room before their bodies could come", code, ended)
+		}
+		time.Sleep(bodyFor)
+		if code := pushTo(t, e, "10.0.1.1:1", escrow.NewToken()); code != http.StatusUnauthorized || !slices.Equal(ended, []int{1}) {
+			t.Errorf("answered %d, and %v made room", code, ended)
+		}
+	})
 }
 
 // When every place is taken, strangers make room for a token that was good; and a token that was replaced gives nothing any more.

@@ -123,9 +123,9 @@ type Server struct {
 	// slots holds one element for each WebSocket connection, answering one for each state of groups that is being answered, cutting one
 	// for each cutoff.
 	slots, answering, cutting chan struct{}
-	// watching counts the WebSocket connections by address.
+	// watching has the WebSocket connections of each address, oldest first.
 	mu       sync.Mutex
-	watching map[string]int
+	watching map[string][]*watcher
 	// running ends when the server stops: http.Server does not know hijacked connections.
 	running context.Context
 	stop    context.CancelFunc
@@ -141,7 +141,7 @@ func newServer(o Options, l limits) *Server {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{options: o, limits: l, mux: http.NewServeMux(), slots: make(chan struct{}, l.streams), watching: map[string]int{}}
+	s := &Server{options: o, limits: l, mux: http.NewServeMux(), slots: make(chan struct{}, l.streams), watching: map[string][]*watcher{}}
 	refused := func(reason string) { Refused.WithLabelValues(ListenerAuxiliary, reason).Inc() }
 	s.door, s.statusDoor, s.answering = door.New(l.door, refused), door.New(l.status, refused), make(chan struct{}, l.statuses)
 	s.cutoffDoor, s.cutting = door.New(l.cutoff, refused), make(chan struct{}, l.cuttings)

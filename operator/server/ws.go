@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/gorilla/websocket"
 
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/internal/door"
 )
 
 // newUpgrader accepts WebSocket clients. It refuses a page of another origin: no stranger's page may make a browser on
@@ -41,7 +43,9 @@ func (s *Server) statusStream(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	leave, ok := s.watch(hostOf(r.RemoteAddr))
+	ctx, cancel := s.streamContext(r.Context())
+	defer cancel()
+	leave, ok := s.watch(hostOf(r.RemoteAddr), cancel)
 	if !ok {
 		Refused.WithLabelValues(ListenerAuxiliary, wire.ReasonTooManyClients).Inc()
 		refuse(w, http.StatusServiceUnavailable, wire.ReasonTooManyClients, "too many clients watch the status, in all or from this address")
@@ -53,7 +57,6 @@ func (s *Server) statusStream(w http.ResponseWriter, r *http.Request) {
 		return // the upgrader has answered
 	}
 	st := stream{conn: conn, filter: f, limits: s.limits}
-	ctx, cancel := s.streamContext(r.Context())
 	//nolint:contextcheck // running is when the server ends; no request's context can say so.
 	defer context.AfterFunc(s.running, cancel)()
 	gone := make(chan struct{})
@@ -68,28 +71,61 @@ func (s *Server) statusStream(w http.ResponseWriter, r *http.Request) {
 	<-gone
 }
 
-// watch takes a slot for a stream, unless all are taken or the address has its share of them. A port-forward counts too: all of them
-// come from one address.
-func (s *Server) watch(host string) (leave func(), ok bool) {
+// watcher is one stream of an address; end ends it.
+type watcher struct{ end func() }
+
+// watch takes a slot for a stream, unless the address has its share of them. If all are taken, the oldest stream of the address with most of them
+// makes room for an address that has fewer: so a few addresses keep nobody out. A port-forward counts too: all of them come from one address.
+func (s *Server) watch(host string, end func()) (leave func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.watching[host] >= s.limits.streamsOfOne {
+	if len(s.watching[host]) >= s.limits.streamsOfOne {
 		return nil, false
 	}
 	select {
 	case s.slots <- struct{}{}:
 	default:
-		return nil, false
+		most := s.mostWatching(len(s.watching[host]) + 1)
+		if most == "" {
+			return nil, false
+		}
+		out := s.watching[most][0]
+		s.forget(most, out) // its slot is the newcomer's now
+		Refused.WithLabelValues(ListenerAuxiliary, door.MadeRoom).Inc()
+		out.end()
 	}
-	s.watching[host]++
+	w := &watcher{end: end}
+	s.watching[host] = append(s.watching[host], w)
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.watching[host]--; s.watching[host] == 0 {
-			delete(s.watching, host)
+		if s.forget(host, w) {
+			<-s.slots
 		}
-		<-s.slots
 	}, true
+}
+
+// mostWatching is the address with most streams, if it has more than that many; else empty.
+func (s *Server) mostWatching(than int) (most string) {
+	for host, of := range s.watching {
+		if len(of) > than {
+			most, than = host, len(of)
+		}
+	}
+	return most
+}
+
+// forget returns false for a stream that had to make room. It expects the lock to be held.
+func (s *Server) forget(host string, w *watcher) bool {
+	i := slices.Index(s.watching[host], w)
+	if i < 0 {
+		return false
+	}
+	s.watching[host] = slices.Delete(s.watching[host], i, i+1)
+	if len(s.watching[host]) == 0 {
+		delete(s.watching, host)
+	}
+	return true
 }
 
 // streamContext ends a stream whose client had to prove what it may read: by then the right may be gone, and the client can connect again.

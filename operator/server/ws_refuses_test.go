@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/gorilla/websocket"
@@ -74,6 +75,42 @@ func TestStreamsOfOneAddressLeaveRoom(t *testing.T) {
 	_, _ = first.Close(), other.Close()
 	await(t, "the slots are free again", func() bool { return len(s.slots) == 1 })
 	read(t, dial(t, addr, "", nil))
+}
+
+// When two addresses hold all streams, the one with most of them loses its oldest to a third. One that has as many as any other gets none so.
+func TestStreamsOfAFewAddressesMakeRoom(t *testing.T) {
+	l := quick()
+	l.streams, l.streamsOfOne = 4, 3
+	s := newServer(Options{Authority: &authority{}, Source: NewBoard()}, l)
+	var ended []int
+	var leave []func()
+	for i, host := range []string{"10.0.0.1", "10.0.0.1", "10.0.0.1", "10.0.0.2"} {
+		out, ok := s.watch(host, func() { ended = append(ended, i) })
+		if leave = append(leave, out); !ok {
+			t.Fatalf("stream %d of %s is refused", i, host)
+		}
+	}
+	for i, step := range []struct {
+		host string
+		want bool
+	}{{"10.0.0.3", true}, {"10.0.0.2", false}, {"10.0.0.4", true}, {"10.0.0.5", false}} {
+		out, ok := s.watch(step.host, nil)
+		if ok != step.want {
+			t.Errorf("step %d, %s: let in %t; ended so far: %v", i, step.host, ok, ended)
+		}
+		if ok {
+			leave = append(leave, out)
+		}
+	}
+	if !slices.Equal(ended, []int{0, 1}) || len(s.slots) != 4 {
+		t.Errorf("%v had to make room, and %d slots are taken", ended, len(s.slots))
+	}
+	for _, out := range leave {
+		out()
+	}
+	if len(s.slots) != 0 || len(s.watching) != 0 {
+		t.Errorf("left behind: %d slots, %v", len(s.slots), s.watching)
+	}
 }
 
 // The share of one address is enough for dashboards behind one proxy, and leaves room for those of another address.
