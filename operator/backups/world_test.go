@@ -55,6 +55,8 @@ type world struct {
 	done []string
 	// endFails makes the end of sessions fail, and createFails the creation of a Job.
 	endFails, createFails error
+	// refused are the errors with which objects of a name are not created.
+	refused map[string]error
 	// before is called before the status of a MysqlBackup is written.
 	before func()
 }
@@ -104,6 +106,9 @@ func newWorld(t *testing.T, group *v1alpha1.MysqlFailoverGroup, others ...client
 			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 				if _, job := o.(*batchv1.Job); job && w.createFails != nil {
 					return w.createFails
+				}
+				if err := w.refused[o.GetName()]; err != nil {
+					return err
 				}
 				o.SetUID(types.UID("uid of " + o.GetName()))
 				o.SetCreationTimestamp(metav1.NewTime(w.now))
