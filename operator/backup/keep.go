@@ -20,11 +20,14 @@ type Artifact struct {
 	Elsewhere bool
 }
 
-// Base returns the backup that an archive of binary logs up to latest builds upon: the newest completed before latest. Without it nothing
-// archived after it could be recovered, no matter which newer backups the archive has not reached yet. It is empty if there is none.
+// bad is true if it could not be restored when that was tried last.
+func (a Artifact) bad() bool { return a.Tried && !a.Verified }
+
+// Base returns the backup that an archive of binary logs up to latest builds upon: the newest completed before latest that is not bad. Without it
+// nothing archived after it could be recovered, no matter which newer backups the archive has not reached yet. It is empty if there is none.
 func Base(all []Artifact, latest time.Time) string {
 	for _, a := range newestFirst(all) {
-		if !a.FinishedAt.After(latest) {
+		if !a.FinishedAt.After(latest) && !a.bad() {
 			return a.Name
 		}
 	}
@@ -39,7 +42,7 @@ type Retention struct {
 }
 
 // Expired returns the backups of a profile to remove, the oldest first. It keeps what any rule keeps, the newest, the newest verified one and
-// what is in use. One in another storage stays, and counts for no other: nothing can remove its data there, and without the MysqlBackup nobody
+// what is in use. A bad one takes no place among the number to keep: it goes once that many others, all newer than it, are there. One in another storage stays, and counts for no other: nothing can remove its data there, and without the MysqlBackup nobody
 // would know of it. One dated in the future stays, and counts for no other. While none is younger than MaxAge, none goes: either no more are
 // made, or the clock is ahead, and those are all that there is.
 func Expired(all []Artifact, r Retention, now time.Time) []string {
@@ -53,12 +56,15 @@ func Expired(all []Artifact, r Retention, now time.Time) []string {
 	verified := slices.IndexFunc(newest, func(a Artifact) bool { return a.Verified })
 	least := max(r.Count, r.MinCount, 1)
 	var gone []string
+	places := 0
 	for i, a := range newest {
 		young := r.MaxAge > 0 && now.Sub(a.FinishedAt) < r.MaxAge
-		if i < least || young || i == verified || a.InUse {
-			continue
+		if places >= least && !young && i != verified && !a.InUse {
+			gone = append(gone, a.Name)
 		}
-		gone = append(gone, a.Name)
+		if !a.bad() {
+			places++
+		}
 	}
 	slices.Reverse(gone)
 	return gone
