@@ -49,6 +49,16 @@ func TestAVerificationThatSaysNothingOfTheBackupIsTriedAgain(t *testing.T) {
 		"it was told nonsense": {func(w *world) {
 			w.ends("verify-monday", terms.ExitConfig, terms.Result{Reason: terms.BadConfig, Backup: "monday"})
 		}, v1alpha1.ReasonBadConfig},
+		"its time was over": {func(w *world) {
+			w.ends("verify-monday", terms.ExitTimedOut, terms.Result{Reason: terms.TimedOut, Message: "raise the timeout", Backup: "monday"})
+		}, v1alpha1.ReasonTimedOut},
+		"Kubernetes killed it at its deadline": {func(w *world) { w.pastDeadline("verify-monday", 137, "") }, v1alpha1.ReasonTimedOut},
+		"Kubernetes ended it at its deadline": {func(w *world) {
+			w.pastDeadline("verify-monday", terms.ExitYielded, terms.Result{Reason: terms.Yielded, Backup: "monday"})
+		}, v1alpha1.ReasonYielded},
+		"it was done just after its deadline": {func(w *world) {
+			w.pastDeadline("verify-monday", 0, terms.Result{Reason: terms.Succeeded, Backup: "monday"})
+		}, v1alpha1.ReasonTimedOut},
 		"its node was lost":              {func(w *world) { w.jobEnds(w.jobOf("verify-monday"), false, "") }, v1alpha1.ReasonFailed},
 		"its pod never came to run":      {func(w *world) { w.jobEnds(w.jobOf("verify-monday"), false, batchv1.JobReasonDeadlineExceeded) }, v1alpha1.ReasonFailed},
 		"it was killed for its memory":   {func(w *world) { w.ends("verify-monday", 137, "") }, v1alpha1.ReasonFailed},
@@ -101,6 +111,17 @@ func TestAVerificationThatSaysNothingOfTheBackupIsTriedAgain(t *testing.T) {
 				t.Errorf("its outcome: %+v", mb.Status)
 			}
 		})
+	}
+}
+
+// What it has found counts, although the time was over before anybody saw it.
+func TestADamagedBackupIsOneAtTheDeadlineToo(t *testing.T) {
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nil)), order("monday", asked))
+	w.step("monday")
+	w.pastDeadline("verify-monday", terms.ExitDamaged, terms.Result{Reason: terms.Differs, Backup: "monday"})
+	w.step("monday")
+	if mb := w.get("monday"); mb.Status.Verified.Outcome != v1alpha1.BackupNotRestorable || mb.Status.VerificationWaits != nil {
+		t.Errorf("%+v", mb.Status)
 	}
 }
 

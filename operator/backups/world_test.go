@@ -244,6 +244,17 @@ func (w *world) jobOf(name string) *batchv1.Job {
 // ends has the Job of a name end with a code and a result: an object of JSON, or any text.
 func (w *world) ends(name string, code int, result any) {
 	w.t.Helper()
+	w.jobEnds(w.podEnds(name, code, result), code == 0, "")
+}
+
+// pastDeadline has it end too, and Kubernetes say that it took too long.
+func (w *world) pastDeadline(name string, code int, result any) {
+	w.t.Helper()
+	w.jobEnds(w.podEnds(name, code, result), false, batchv1.JobReasonDeadlineExceeded)
+}
+
+func (w *world) podEnds(name string, code int, result any) *batchv1.Job {
+	w.t.Helper()
 	job := w.jobOf(name)
 	if job == nil {
 		w.t.Fatalf("there is no job %s", name)
@@ -257,7 +268,7 @@ func (w *world) ends(name string, code int, result any) {
 		message = string(raw)
 	}
 	w.put(podOf(job, code, message, w.now))
-	w.jobEnds(job, code == 0, "")
+	return job
 }
 
 func podOf(job *batchv1.Job, code int, message string, at time.Time) *corev1.Pod {
