@@ -14,6 +14,8 @@ type Artifact struct {
 	FinishedAt time.Time
 	// Tried is true once a verification of it ended, and Verified if the last one passed.
 	Tried, Verified bool
+	// Verifying is true while a Job restores it to verify it.
+	Verifying bool
 	// InUse is true while it is restored or verified, and while the archive of binary logs builds upon it.
 	InUse bool
 	// Elsewhere is true if it is in a storage other than the one that the profile names now, and so out of reach.
@@ -107,9 +109,13 @@ type VerificationDue struct {
 	Seen time.Time
 }
 
-// Decide picks the backup to verify: the newest within reach. seen is the last time of the cron that was dealt with, or when it was created.
+// Decide picks the backup to verify: the newest within reach. While one is being verified none is due: where that takes longer than it takes to the
+// next backup, there would be more and more, and each keeps its backup. seen is the last time of the cron that was dealt with, or when it was created.
 func (v Verification) Decide(all []Artifact, seen, now time.Time) VerificationDue {
 	d := VerificationDue{Seen: seen}
+	if slices.ContainsFunc(all, func(a Artifact) bool { return a.Verifying }) {
+		return d
+	}
 	newest := slices.DeleteFunc(pastFirst(all, now), func(a Artifact) bool { return a.Elsewhere })
 	if len(newest) == 0 {
 		return d

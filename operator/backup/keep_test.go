@@ -16,7 +16,8 @@ import (
 
 var now = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 
-// days are backups named by their age in days; v marks a verified one, f one whose verification failed, u one in use.
+// days are backups named by their age in days; v marks a verified one, f one whose verification failed, u one in use, o one
+// that is being verified.
 func days(text string) (all []Artifact) {
 	for word := range strings.FieldsSeq(text) {
 		var age int
@@ -24,6 +25,7 @@ func days(text string) (all []Artifact) {
 		all = append(all, Artifact{
 			Name: word, FinishedAt: now.Add(-time.Duration(age) * 24 * time.Hour), Verified: strings.HasSuffix(word, "v"),
 			Tried: strings.HasSuffix(word, "v") || strings.HasSuffix(word, "f"), InUse: strings.HasSuffix(word, "u"),
+			Verifying: strings.HasSuffix(word, "o"),
 		})
 	}
 	return all
@@ -178,6 +180,8 @@ func TestVerificationDue(t *testing.T) {
 		"by the cron, again the same": {Verification{Cron: weekly, HasCron: true}, "3v", time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), "3v"},
 		"by the cron, dealt with":     {Verification{Cron: weekly, HasCron: true}, "3", time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC), ""},
 		"none of the future":          {Verification{AfterEvery: 1}, "-5v 1 2v", now, "1"},
+		"not while one is verified":   {Verification{AfterEvery: 1}, "1 2o 3 4v", now, ""},
+		"nor one of the future":       {Verification{AfterEvery: 1}, "-5o 1 2v", now, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -206,6 +210,9 @@ func TestTheCronWithoutABackup(t *testing.T) {
 		if got := v.Decide(all, seen, sunday); got.Name != "" || !got.Seen.Equal(seen) {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+	if got := v.Decide(days("3 4o"), seen, sunday); got.Name != "" || !got.Seen.Equal(seen) {
+		t.Errorf("one is being verified: %+v", got)
 	}
 	if got := v.Decide(days("3"), seen, sunday); got.Name != "3" || !got.Seen.After(seen) {
 		t.Errorf("one comes: %+v", got)

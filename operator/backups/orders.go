@@ -7,6 +7,11 @@ import (
 	"fmt"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/backup"
 )
@@ -47,7 +52,7 @@ func (b *Backups) order(ctx context.Context, g *groupLook, name string) error {
 			if err := b.orderOf(ctx, mb); err != nil {
 				return err
 			}
-			if err := b.withdraw(ctx, all, mb); err != nil {
+			if err := b.withdraw(ctx, g, all, mb); err != nil {
 				return err
 			}
 		}
@@ -71,12 +76,12 @@ func (b *Backups) orderOf(ctx context.Context, mb *v1alpha1.MysqlBackup) error {
 	return nil
 }
 
-// withdraw takes back the orders of schedules that wait behind that for a newer backup: what is being verified is kept, so a storage that stays
-// away would have every backup kept.
-func (b *Backups) withdraw(ctx context.Context, all []v1alpha1.MysqlBackup, newer *v1alpha1.MysqlBackup) error {
+// withdraw takes back the orders of schedules for older backups that no Job verifies: they wait for a turn, or for a storage. What is to be
+// verified is kept, so every backup would be kept for as long as they wait.
+func (b *Backups) withdraw(ctx context.Context, g *groupLook, all []v1alpha1.MysqlBackup, newer *v1alpha1.MysqlBackup) error {
 	for i := range all {
 		mb := &all[i]
-		if mb.Name == newer.Name || mb.Annotations[v1alpha1.AnnotationVerifyBackup] != bySchedule || mb.Status.VerificationWaits == nil {
+		if mb.Name == newer.Name || mb.Annotations[v1alpha1.AnnotationVerifyBackup] != bySchedule || g.verifying[mb.UID] {
 			continue
 		}
 		before := mb.DeepCopy()
@@ -86,4 +91,21 @@ func (b *Backups) withdraw(ctx context.Context, all []v1alpha1.MysqlBackup, newe
 		}
 	}
 	return nil
+}
+
+// verifying returns the UIDs of the MysqlBackups of a group that a Job verifies now.
+func (b *Backups) verifying(ctx context.Context, group types.NamespacedName, now time.Time) (map[types.UID]bool, error) {
+	var jobs batchv1.JobList
+	labels := client.MatchingLabels{v1alpha1.LabelBackupTask: v1alpha1.TaskVerify, v1alpha1.LabelGroup: group.Name}
+	if err := b.Client.List(ctx, &jobs, client.InNamespace(group.Namespace), labels, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list jobs: %w", err)
+	}
+	out := map[types.UID]bool{}
+	for i := range jobs.Items {
+		// One that cannot run, for want of room or of a volume, stops no other for as long as a verification may take.
+		if job := &jobs.Items[i]; holdsTurn(job, v1alpha1.TaskVerify, now) {
+			out[metav1.GetControllerOf(job).UID] = true
+		}
+	}
+	return out, nil
 }

@@ -28,6 +28,8 @@ type groupLook struct {
 	now   time.Time
 	// of are the MysqlBackups by profile.
 	of map[string][]v1alpha1.MysqlBackup
+	// verifying are the UIDs of those that a Job verifies now.
+	verifying map[types.UID]bool
 	// profiles are the new status of the profiles, by name.
 	profiles []v1alpha1.BackupProfileStatus
 	ready    []named
@@ -96,7 +98,9 @@ func (b *Backups) gatherGroup(ctx context.Context, g *groupLook) error {
 	for _, mb := range all.Items {
 		g.of[mb.Spec.Profile] = append(g.of[mb.Spec.Profile], mb)
 	}
-	return nil
+	var err error
+	g.verifying, err = b.verifying(ctx, g.key, g.now)
+	return err
 }
 
 // since is the last time that was dealt with: now if there is none yet, nil for what does not recur.
@@ -240,6 +244,7 @@ func (g *groupLook) artifacts(p *v1alpha1.BackupProfile) []backup.Artifact {
 		}
 		out = append(out, backup.Artifact{
 			Name: mb.Name, FinishedAt: st.FinishedAt.Time, Tried: st.Verified != nil, Verified: st.Verified != nil && st.Verified.Outcome == v1alpha1.BackupPassed,
+			Verifying: g.verifying[mb.UID],
 			// A verification that waits may wait for good, and then the backup must not stay for good.
 			InUse:     mb.Annotations[v1alpha1.AnnotationVerifyBackup] != "" && st.VerificationWaits == nil,
 			Elsewhere: isElsewhere(&st, place),

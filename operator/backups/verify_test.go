@@ -206,6 +206,73 @@ func TestOnlyTheNewestVerificationOfAScheduleWaits(t *testing.T) {
 	}
 }
 
+// ordered are those of the names that have an order for a verification.
+func (w *world) ordered(names ...string) (out []string) {
+	w.t.Helper()
+	for _, name := range names {
+		if !w.gone(name) && w.get(name).Annotations[v1alpha1.AnnotationVerifyBackup] != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func always(p *v1alpha1.BackupProfile) {
+	p.Verification = &v1alpha1.BackupVerification{AfterEvery: 1}
+	p.Retention = &v1alpha1.BackupRetention{Count: 1, MinCount: 1}
+}
+
+// The order of a schedule waits for a turn: it moves on to the newest backup, and keeps no other.
+func TestAnOrderThatWaitsForItsTurnMovesOn(t *testing.T) {
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(always)), order("monday", completedAt(began.Add(-3*time.Hour))))
+	w.b = w.shell(1)
+	other := order("other")
+	other.Namespace = "elsewhere"
+	w.put(w.taskJob(other, v1alpha1.VerifyJob(other.Name), v1alpha1.TaskVerify, 0))
+	w.group()
+	w.step("monday")
+	if w.jobOf("verify-monday") != nil || len(w.ordered("monday")) != 1 {
+		t.Fatal("it waits for no turn")
+	}
+	w.put(order("tuesday", completedAt(began.Add(-2*time.Hour))))
+	w.group()
+	w.group()
+	if got := w.ordered("monday", "tuesday"); fmt.Sprint(got) != "[tuesday]" {
+		t.Errorf("ordered: %s", got)
+	}
+	if w.get("monday").DeletionTimestamp == nil {
+		t.Error("a backup that nobody verifies is kept")
+	}
+}
+
+// A verification that takes longer than it takes to the next backup: no other begins before it has ended.
+func TestOneVerificationOfAProfileAtATime(t *testing.T) {
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(always)), order("monday", completedAt(began.Add(-5*time.Hour))))
+	w.group()
+	w.step("monday")
+	job := w.jobOf("verify-monday")
+	job.Status.Active, job.Status.Ready = 1, new(int32(1))
+	if err := w.c.Status().Update(w.ctx, job); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"monday", "tuesday", "wednesday", "thursday"}
+	for i, name := range names[1:] {
+		w.now = w.now.Add(time.Hour)
+		w.put(order(name, completedAt(began.Add(time.Duration(i-4)*time.Hour))))
+		w.group()
+		w.step("monday")
+	}
+	if got := w.ordered(names...); fmt.Sprint(got) != "[monday]" || w.get("monday").DeletionTimestamp != nil {
+		t.Errorf("while one is verified, ordered: %s", got)
+	}
+	w.ends("verify-monday", 0, terms.Result{Reason: terms.Succeeded, Backup: "monday"})
+	w.step("monday")
+	w.group()
+	if got := w.ordered(names...); fmt.Sprint(got) != "[thursday]" {
+		t.Errorf("then ordered: %s", got)
+	}
+}
+
 // TestAVerdictMayBeWrittenAgain: the Job of a verdict may be seen once more, when what waited is gone from status already.
 func TestAVerdictMayBeWrittenAgain(t *testing.T) {
 	for attempt, want := range map[string]int32{"1": 1, "3": missingTries} {
