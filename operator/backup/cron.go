@@ -94,9 +94,9 @@ func asUTC(t time.Time, zone *time.Location) time.Time {
 // spreadMax is the longest time from its due time to a backup's start, unless it waits for another reason.
 const spreadMax = 10 * time.Minute
 
-// Spread is how long after its time this one starts: always the same, different for most others, and at most a tenth of the interval.
-func (c Cron) Spread(at time.Time, who string) time.Duration {
-	room := min(c.Next(at).Sub(at)/10, spreadMax)
+// Spread is how long after its time this one starts: always the same, different for most others, and at most a tenth of the interval and most.
+func (c Cron) Spread(at time.Time, who string, most time.Duration) time.Duration {
+	room := min(c.Next(at).Sub(at)/10, spreadMax, most)
 	if room < time.Second {
 		return 0
 	}

@@ -51,7 +51,8 @@ func (s Schedule) Decide(seen, now time.Time) Due {
 	}
 	at := s.Cron.Next(first)
 	for range stepsMax {
-		start := at.Add(s.Cron.Spread(at, s.Who))
+		// Half of the deadline is left for what a start may wait for: a site, a turn, an API server.
+		start := at.Add(s.Cron.Spread(at, s.Who, s.Deadline/2))
 		if at.IsZero() || start.After(now) {
 			d.Next = start
 			break

@@ -14,17 +14,22 @@ type Artifact struct {
 	FinishedAt time.Time
 	// Tried is true once a verification of it ended, and Verified if the last one passed.
 	Tried, Verified bool
+	// Verifying is true while a Job restores it to verify it.
+	Verifying bool
 	// InUse is true while it is restored or verified, and while the archive of binary logs builds upon it.
 	InUse bool
 	// Elsewhere is true if it is in a storage other than the one that the profile names now, and so out of reach.
 	Elsewhere bool
 }
 
-// Base returns the backup that an archive of binary logs up to latest builds upon: the newest completed before latest. Without it nothing
-// archived after it could be recovered, no matter which newer backups the archive has not reached yet. It is empty if there is none.
+// bad is true if it could not be restored when that was tried last.
+func (a Artifact) bad() bool { return a.Tried && !a.Verified }
+
+// Base returns the backup that an archive of binary logs up to latest builds upon: the newest completed before latest that is not bad. Without it
+// nothing archived after it could be recovered, no matter which newer backups the archive has not reached yet. It is empty if there is none.
 func Base(all []Artifact, latest time.Time) string {
 	for _, a := range newestFirst(all) {
-		if !a.FinishedAt.After(latest) {
+		if !a.FinishedAt.After(latest) && !a.bad() {
 			return a.Name
 		}
 	}
@@ -39,7 +44,7 @@ type Retention struct {
 }
 
 // Expired returns the backups of a profile to remove, the oldest first. It keeps what any rule keeps, the newest, the newest verified one and
-// what is in use. One in another storage stays, and counts for no other: nothing can remove its data there, and without the MysqlBackup nobody
+// what is in use. A bad one takes no place among the number to keep: it goes once that many others, all newer than it, are there. One in another storage stays, and counts for no other: nothing can remove its data there, and without the MysqlBackup nobody
 // would know of it. One dated in the future stays, and counts for no other. While none is younger than MaxAge, none goes: either no more are
 // made, or the clock is ahead, and those are all that there is.
 func Expired(all []Artifact, r Retention, now time.Time) []string {
@@ -53,12 +58,15 @@ func Expired(all []Artifact, r Retention, now time.Time) []string {
 	verified := slices.IndexFunc(newest, func(a Artifact) bool { return a.Verified })
 	least := max(r.Count, r.MinCount, 1)
 	var gone []string
+	places := 0
 	for i, a := range newest {
 		young := r.MaxAge > 0 && now.Sub(a.FinishedAt) < r.MaxAge
-		if i < least || young || i == verified || a.InUse {
-			continue
+		if places >= least && !young && i != verified && !a.InUse {
+			gone = append(gone, a.Name)
 		}
-		gone = append(gone, a.Name)
+		if !a.bad() {
+			places++
+		}
 	}
 	slices.Reverse(gone)
 	return gone
@@ -101,9 +109,13 @@ type VerificationDue struct {
 	Seen time.Time
 }
 
-// Decide picks the backup to verify: the newest within reach. seen is the last time of the cron that was dealt with, or when it was created.
+// Decide picks the backup to verify: the newest within reach. While one is being verified none is due: where that takes longer than it takes to the
+// next backup, there would be more and more, and each keeps its backup. seen is the last time of the cron that was dealt with, or when it was created.
 func (v Verification) Decide(all []Artifact, seen, now time.Time) VerificationDue {
 	d := VerificationDue{Seen: seen}
+	if slices.ContainsFunc(all, func(a Artifact) bool { return a.Verifying }) {
+		return d
+	}
 	newest := slices.DeleteFunc(pastFirst(all, now), func(a Artifact) bool { return a.Elsewhere })
 	if len(newest) == 0 {
 		return d

@@ -16,7 +16,8 @@ import (
 
 var now = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 
-// days are backups named by their age in days; v marks a verified one, f one whose verification failed, u one in use.
+// days are backups named by their age in days; v marks a verified one, f one whose verification failed, u one in use, o one
+// that is being verified.
 func days(text string) (all []Artifact) {
 	for word := range strings.FieldsSeq(text) {
 		var age int
@@ -24,6 +25,7 @@ func days(text string) (all []Artifact) {
 		all = append(all, Artifact{
 			Name: word, FinishedAt: now.Add(-time.Duration(age) * 24 * time.Hour), Verified: strings.HasSuffix(word, "v"),
 			Tried: strings.HasSuffix(word, "v") || strings.HasSuffix(word, "f"), InUse: strings.HasSuffix(word, "u"),
+			Verifying: strings.HasSuffix(word, "o"),
 		})
 	}
 	return all
@@ -39,6 +41,12 @@ func TestTheBackupThatTheArchiveBuildsUpon(t *testing.T) {
 		if got := Base(days("2 4 1 3"), now.Add(-tc.latest)); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)
 		}
+	}
+	if got := Base(days("1f 2f 3 4v"), now); got != "3" {
+		t.Errorf("it builds upon %q, and from bad backups nothing can be restored", got)
+	}
+	if got := Base(days("1f 2f"), now); got != "" {
+		t.Errorf("it builds upon %q, which is bad", got)
 	}
 }
 
@@ -63,6 +71,10 @@ func TestExpired(t *testing.T) {
 		"never the newest verified":           {"1 2 3v 4v", Retention{Count: 2}, "4v"},
 		"never one in use":                    {"1 2 3u 4", Retention{Count: 2}, "4"},
 		"a failed verification keeps nothing": {"1 2 3f", Retention{Count: 2}, "3f"},
+		"nor does it take a place":            {"1f 2f 3", Retention{Count: 2}, ""},
+		"of a good one":                       {"1f 2 3f 4 5", Retention{Count: 2}, "5"},
+		"nor by age":                          {"0f 9f 10 11", Retention{MaxAge: day, MinCount: 1}, "11"},
+		"all are bad":                         {"1f 2f 3f", Retention{Count: 1}, ""},
 		"of a clock that is behind":           {"0 1 -5 2", Retention{MaxAge: day}, "2 1"},
 		"one of the future is not the newest": {"1 -5 2", Retention{Count: 1}, "2"},
 		"nor the newest verified one":         {"1 -5v 2v 3v", Retention{Count: 1}, "3v"},
@@ -98,14 +110,15 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// Whatever the rules, the newest and the newest verified stay, what one rule alone keeps stays, and a second pass removes nothing more.
+// Whatever the rules, the newest and the newest verified stay, as many as are to be kept of those that are not bad, what one rule alone keeps stays, and a second pass removes nothing more.
 func TestWhatIsKept(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var all []Artifact
 		for i := range rapid.IntRange(0, 12).Draw(r, "backups") {
+			tried := rapid.Bool().Draw(r, "tried")
 			all = append(all, Artifact{
 				Name: fmt.Sprint("b", i), FinishedAt: now.Add(-time.Duration(rapid.IntRange(-2, 40).Draw(r, "age")) * time.Hour),
-				Verified: rapid.Bool().Draw(r, "verified"), InUse: rapid.IntRange(0, 5).Draw(r, "use") == 0,
+				Tried: tried, Verified: tried && rapid.Bool().Draw(r, "verified"), InUse: rapid.IntRange(0, 5).Draw(r, "use") == 0,
 			})
 		}
 		rules := Retention{
@@ -121,8 +134,8 @@ func TestWhatIsKept(t *testing.T) {
 				r.Fatalf("%+v is removed by %+v", a, rules)
 			}
 		}
-		if len(left) < min(len(all), max(rules.Count, rules.MinCount, 1)) {
-			r.Fatalf("%d are left of %d by %+v", len(left), len(all), rules)
+		if left, all := withoutBad(left), withoutBad(all); len(left) < min(len(all), max(rules.Count, rules.MinCount, 1)) {
+			r.Fatalf("%d that are not bad are left of %d by %+v", len(left), len(all), rules)
 		}
 		if len(all) > 0 && newestFirst(left)[0] != newestFirst(all)[0] {
 			r.Fatal("the newest is removed")
@@ -138,6 +151,10 @@ func TestWhatIsKept(t *testing.T) {
 			r.Fatalf("a second pass removes %v", again)
 		}
 	})
+}
+
+func withoutBad(all []Artifact) []Artifact {
+	return slices.DeleteFunc(slices.Clone(all), func(a Artifact) bool { return a.Tried && !a.Verified })
 }
 
 func TestVerificationDue(t *testing.T) {
@@ -163,6 +180,8 @@ func TestVerificationDue(t *testing.T) {
 		"by the cron, again the same": {Verification{Cron: weekly, HasCron: true}, "3v", time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC), "3v"},
 		"by the cron, dealt with":     {Verification{Cron: weekly, HasCron: true}, "3", time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC), ""},
 		"none of the future":          {Verification{AfterEvery: 1}, "-5v 1 2v", now, "1"},
+		"not while one is verified":   {Verification{AfterEvery: 1}, "1 2o 3 4v", now, ""},
+		"nor one of the future":       {Verification{AfterEvery: 1}, "-5o 1 2v", now, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -191,6 +210,9 @@ func TestTheCronWithoutABackup(t *testing.T) {
 		if got := v.Decide(all, seen, sunday); got.Name != "" || !got.Seen.Equal(seen) {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+	if got := v.Decide(days("3 4o"), seen, sunday); got.Name != "" || !got.Seen.Equal(seen) {
+		t.Errorf("one is being verified: %+v", got)
 	}
 	if got := v.Decide(days("3"), seen, sunday); got.Name != "3" || !got.Seen.After(seen) {
 		t.Errorf("one comes: %+v", got)

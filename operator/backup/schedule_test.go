@@ -194,14 +194,33 @@ func TestNoTimeIsActedUponTwice(t *testing.T) {
 	})
 }
 
+// Whoever looks again when it is told to acts on every time of the schedule, with half of its deadline left, whatever the name is by which starts are
+// spread.
+func TestWhoLooksInTimeActsOnEveryTime(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		cron := cronOf(t, rapid.SampledFrom([]string{"0 2 * * *", "@weekly", "*/15 * * * *", "* * * * *", "30 2,3 * * *"}).Draw(r, "cron"), zone(t, "Europe/Berlin"))
+		s := Schedule{Cron: cron, Deadline: time.Duration(rapid.IntRange(60, 7200).Draw(r, "deadline")) * time.Second, Who: rapid.String().Draw(r, "who")}
+		seen := time.Date(2026, 10, 20, 0, 0, 0, 0, time.UTC).Add(time.Duration(rapid.IntRange(0, 1e6).Draw(r, "created")) * time.Second)
+		now := s.Decide(seen, seen).Next
+		for range 20 {
+			want := cron.Next(seen)
+			d := s.Decide(seen, now)
+			if !d.At.Equal(want) || !d.Missed.IsZero() || now.Sub(d.At) > s.Deadline/2 {
+				r.Fatalf("at %s it says %+v, and the time is %s", now, d, want)
+			}
+			seen, now = d.Seen, d.Next
+		}
+	})
+}
+
 // 200 groups with one minute start at different times, always the same, within ten minutes.
 func TestStartsAreSpread(t *testing.T) {
 	cron, when := cronOf(t, "0 2 * * *", time.UTC), at(t, "2026-11-24T02:00:00Z")
 	minutes := map[int]int{}
 	for i := range 200 {
 		who := fmt.Sprintf("ns-%d/orders/nightly", i)
-		d := cron.Spread(when, who)
-		if d != cron.Spread(when, who) || d < 0 || d >= spreadMax {
+		d := cron.Spread(when, who, time.Hour)
+		if d != cron.Spread(when, who, time.Hour) || d < 0 || d >= spreadMax {
 			t.Fatalf("spread of %s is %s", who, d)
 		}
 		minutes[int(d/time.Minute)]++
@@ -211,7 +230,7 @@ func TestStartsAreSpread(t *testing.T) {
 			t.Errorf("%d start in minute %d: %v", minutes[m], m, minutes)
 		}
 	}
-	if d := cronOf(t, "* * * * *", time.UTC).Spread(when, "a"); d >= 6*time.Second {
+	if d := cronOf(t, "* * * * *", time.UTC).Spread(when, "a", time.Hour); d >= 6*time.Second {
 		t.Errorf("a schedule of every minute is spread over %s", d)
 	}
 }
@@ -248,7 +267,7 @@ func TestTurn(t *testing.T) {
 // overdue.
 func TestADayThatDoesNotComeForLong(t *testing.T) {
 	leap, done, now := cronOf(t, "0 0 29 2 *", time.UTC), at(t, "2096-02-29T00:10:00Z"), at(t, "2096-06-01T00:00:00Z")
-	if d := leap.Spread(at(t, "2096-02-29T00:00:00Z"), "a"); d != 0 {
+	if d := leap.Spread(at(t, "2096-02-29T00:00:00Z"), "a", time.Hour); d != 0 {
 		t.Errorf("spread over %s", d)
 	}
 	s := Schedule{Cron: leap, Deadline: time.Hour, Who: "a"}

@@ -106,6 +106,8 @@ const (
 	whenMoving    = 2 * time.Second
 	whenWaiting   = 10 * time.Second
 	whenSettled   = 5 * time.Minute
+	// whenFailed bounds the pause after an error of a group: one profile may fail for days, and the schedules of the others must not be late for it.
+	whenFailed = 10 * time.Second
 
 	reconcilers      = 2
 	reconcileTimeout = time.Minute
@@ -154,10 +156,12 @@ func (b *Backups) SetupWithManager(mgr ctrl.Manager) error {
 	if err != nil {
 		return err
 	}
+	schedules := options
+	schedules.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](whenOvertaken, whenFailed)
 	err = ctrl.NewControllerManagedBy(mgr).Named("backupschedule").
 		For(&v1alpha1.MysqlFailoverGroup{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, claimChanged()))).
 		Watches(&v1alpha1.MysqlBackup{}, handler.EnqueueRequestsFromMapFunc(groupOf)).
-		WithOptions(options).Complete(reconcile.Func(b.ReconcileGroup))
+		WithOptions(schedules).Complete(reconcile.Func(b.ReconcileGroup))
 	if err != nil {
 		return err
 	}

@@ -151,7 +151,15 @@ func (b *Backups) sweep(ctx context.Context, g *groupLook, p *v1alpha1.BackupPro
 	if ok, err := b.jobTurn(ctx, v1alpha1.TaskSweep, key); !ok || err != nil {
 		return err
 	}
-	of, err := b.allowed(ctx, backupjob.Job{Group: g.group, Profile: *p, Install: b.Install, Account: account})
+	err := b.makeSweep(ctx, backupjob.Job{Group: g.group, Profile: *p, Install: b.Install, Account: account})
+	if err != nil {
+		b.turns.unused(v1alpha1.TaskSweep, key) // it is tried again soon, and must not keep other sweeps waiting all that time
+	}
+	return err
+}
+
+func (b *Backups) makeSweep(ctx context.Context, of backupjob.Job) error {
+	of, err := b.allowed(ctx, of)
 	if err != nil {
 		return err
 	}

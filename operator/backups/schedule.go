@@ -5,6 +5,7 @@ package backups
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 	_ "time/tzdata" // the image of the operator has no files of time zones, and schedule.timeZone names one
@@ -27,6 +28,8 @@ type groupLook struct {
 	now   time.Time
 	// of are the MysqlBackups by profile.
 	of map[string][]v1alpha1.MysqlBackup
+	// verifying are the UIDs of those that a Job verifies now.
+	verifying map[types.UID]bool
 	// profiles are the new status of the profiles, by name.
 	profiles []v1alpha1.BackupProfileStatus
 	ready    []named
@@ -65,19 +68,24 @@ func (b *Backups) ReconcileGroup(ctx context.Context, req reconcile.Request) (re
 	if group.Spec.Backup != nil {
 		profiles = group.Spec.Backup.Profiles
 	}
+	var failed []error
 	for i := range profiles {
+		// What fails for one profile keeps nothing from the others, and no status from being written: a time that is dealt with must not be lost.
 		if err := b.profile(ctx, g, &profiles[i]); err != nil {
-			return reconcile.Result{}, fmt.Errorf("profile %s: %w", profiles[i].Name, err)
+			failed = append(failed, fmt.Errorf("profile %s: %w", profiles[i].Name, err))
 		}
 	}
 	g.withoutProfile(profiles)
-	if err := b.writeGroup(ctx, g); err != nil {
-		if apierrors.IsConflict(err) {
-			return reconcile.Result{RequeueAfter: whenOvertaken}, nil
-		}
+	err := b.writeGroup(ctx, g)
+	switch {
+	case err == nil:
+		b.show(g)
+	case apierrors.IsConflict(err) && len(failed) == 0:
+		return reconcile.Result{RequeueAfter: whenOvertaken}, nil
+	}
+	if err := errors.Join(append(failed, err)...); err != nil {
 		return reconcile.Result{}, err
 	}
-	b.show(g)
 	return reconcile.Result{RequeueAfter: max(g.again, time.Second)}, nil
 }
 
@@ -90,7 +98,9 @@ func (b *Backups) gatherGroup(ctx context.Context, g *groupLook) error {
 	for _, mb := range all.Items {
 		g.of[mb.Spec.Profile] = append(g.of[mb.Spec.Profile], mb)
 	}
-	return nil
+	var err error
+	g.verifying, err = b.verifying(ctx, g.key, g.now)
+	return err
 }
 
 // since is the last time that was dealt with: now if there is none yet, nil for what does not recur.
@@ -122,7 +132,7 @@ func (g *groupLook) soon(at time.Time) {
 	}
 }
 
-// profile does what is due for one profile.
+// profile does what is due for one profile, and sums it up. A step that fails keeps no other from being taken.
 func (b *Backups) profile(ctx context.Context, g *groupLook, p *v1alpha1.BackupProfile) error {
 	st := g.before(p.Name)
 	out := g.summary(p.Name)
@@ -131,31 +141,12 @@ func (b *Backups) profile(ctx context.Context, g *groupLook, p *v1alpha1.BackupP
 	out.LastScheduled = since(p.Schedule != nil, out.LastScheduled, g.now)
 	out.VerificationScheduled = since(p.Verification != nil && p.Verification.Cron != "", out.VerificationScheduled, g.now)
 	h, trouble := g.health(p, out.LastScheduled)
-	if trouble == nil && h.HasSchedule {
-		if err := b.schedule(ctx, g, p, h, &out); err != nil {
-			return err
-		}
-	}
-	if trouble == nil && h.HasVerification && b.Install.BackupImage != "" {
-		var last time.Time
-		if out.VerificationScheduled != nil {
-			last = out.VerificationScheduled.Time
-		}
-		due := h.Verification.Decide(h.All, last, g.now)
-		if err := b.order(ctx, g, due.Name); err != nil {
-			return err
-		}
-		if out.VerificationScheduled != nil {
-			out.VerificationScheduled = timeOf(due.Seen)
-		}
+	var failed []error
+	if trouble == nil {
+		failed = append(failed, b.schedule(ctx, g, p, h, &out), b.scheduleVerification(ctx, g, h, &out))
 	}
 	held, err := b.expire(ctx, g, p, h.All)
-	if err != nil {
-		return err
-	}
-	if err := b.sweep(ctx, g, p, out.LastAttempt); err != nil {
-		return err
-	}
+	failed = append(failed, err, b.sweep(ctx, g, p, out.LastAttempt))
 	ready := h.Ready(g.now)
 	switch {
 	case b.Install.BackupImage == "":
@@ -174,7 +165,7 @@ func (b *Backups) profile(ctx context.Context, g *groupLook, p *v1alpha1.BackupP
 		g.verified = append(g.verified, named{p.Name, h.Verified(g.now)})
 	}
 	g.profiles = append(g.profiles, out)
-	return nil
+	return errors.Join(failed...)
 }
 
 // health gathers what is known of the profile's backups.
@@ -253,6 +244,7 @@ func (g *groupLook) artifacts(p *v1alpha1.BackupProfile) []backup.Artifact {
 		}
 		out = append(out, backup.Artifact{
 			Name: mb.Name, FinishedAt: st.FinishedAt.Time, Tried: st.Verified != nil, Verified: st.Verified != nil && st.Verified.Outcome == v1alpha1.BackupPassed,
+			Verifying: g.verifying[mb.UID],
 			// A verification that waits may wait for good, and then the backup must not stay for good.
 			InUse:     mb.Annotations[v1alpha1.AnnotationVerifyBackup] != "" && st.VerificationWaits == nil,
 			Elsewhere: isElsewhere(&st, place),
@@ -276,9 +268,13 @@ func (g *groupLook) base(profile string, all []backup.Artifact) string {
 
 // schedule makes the backup that is due. Its name follows from its time, so that a second try makes no second backup.
 func (b *Backups) schedule(ctx context.Context, g *groupLook, p *v1alpha1.BackupProfile, h backup.Health, out *v1alpha1.BackupProfileStatus) error {
-	due := h.Schedule.Decide(out.LastScheduled.Time, g.now)
-	if b.Install.BackupImage == "" {
+	if !h.HasSchedule || b.Install.BackupImage == "" {
 		return nil // no Job could make it; the condition says so
+	}
+	due := h.Schedule.Decide(out.LastScheduled.Time, g.now)
+	if !due.Next.IsZero() && !h.Schedule.Suspend {
+		out.Next = timeOf(due.Next)
+		g.soon(due.Next)
 	}
 	if !due.At.IsZero() {
 		if err := b.makeScheduled(ctx, g, p.Name, due.At); err != nil {
@@ -290,10 +286,6 @@ func (b *Backups) schedule(ctx context.Context, g *groupLook, p *v1alpha1.Backup
 			p.Name, due.Missed.UTC().Format(time.RFC3339))
 	}
 	out.LastScheduled = timeOf(due.Seen)
-	if !due.Next.IsZero() && !h.Schedule.Suspend {
-		out.Next = timeOf(due.Next)
-		g.soon(due.Next)
-	}
 	return nil
 }
 
@@ -329,62 +321,4 @@ func (b *Backups) makeScheduled(ctx context.Context, g *groupLook, profile strin
 		}
 	}
 	return fmt.Errorf("make backup %s: others have its names: remove them", names[0])
-}
-
-// bySchedule is the value of the annotation if no person set it.
-const bySchedule = "schedule"
-
-// order asks for the verification of a backup, as a person does.
-func (b *Backups) order(ctx context.Context, g *groupLook, name string) error {
-	if name == "" {
-		return nil
-	}
-	for _, all := range g.of {
-		for i := range all {
-			mb := &all[i]
-			if mb.Name != name || mb.DeletionTimestamp != nil {
-				continue
-			}
-			if err := b.orderOf(ctx, mb); err != nil {
-				return err
-			}
-			if err := b.withdraw(ctx, all, mb); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// orderOf notes that a schedule asks for the verification of a backup, unless one is asked for already.
-func (b *Backups) orderOf(ctx context.Context, mb *v1alpha1.MysqlBackup) error {
-	if mb.Annotations[v1alpha1.AnnotationVerifyBackup] != "" {
-		return nil
-	}
-	before := mb.DeepCopy()
-	if mb.Annotations == nil {
-		mb.Annotations = map[string]string{}
-	}
-	mb.Annotations[v1alpha1.AnnotationVerifyBackup] = bySchedule
-	if err := b.patch(ctx, mb, before); err != nil {
-		return fmt.Errorf("order the verification of %s: %w", mb.Name, err)
-	}
-	return nil
-}
-
-// withdraw takes back the orders of schedules that wait behind that for a newer backup: what is being verified is kept, so a storage that stays
-// away would have every backup kept.
-func (b *Backups) withdraw(ctx context.Context, all []v1alpha1.MysqlBackup, newer *v1alpha1.MysqlBackup) error {
-	for i := range all {
-		mb := &all[i]
-		if mb.Name == newer.Name || mb.Annotations[v1alpha1.AnnotationVerifyBackup] != bySchedule || mb.Status.VerificationWaits == nil {
-			continue
-		}
-		before := mb.DeepCopy()
-		delete(mb.Annotations, v1alpha1.AnnotationVerifyBackup)
-		if err := b.patch(ctx, mb, before); err != nil {
-			return fmt.Errorf("take back the verification of %s: %w", mb.Name, err)
-		}
-	}
-	return nil
 }

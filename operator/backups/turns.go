@@ -210,3 +210,10 @@ func (b *Backups) jobTurn(ctx context.Context, task string, key types.Namespaced
 	let[key] = time.Now()
 	return true, nil
 }
+
+// unused gives back the turn of a Job that was not made.
+func (t *turns) unused(task string, key types.NamespacedName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.jobs[task], key)
+}

@@ -66,19 +66,21 @@ func (b *Backups) verify(ctx context.Context, k *look) (bool, error) {
 var notTried = []v1alpha1.Reason{v1alpha1.ReasonVolumeTooSmall, v1alpha1.ReasonTargetNotEmpty, v1alpha1.ReasonBadConfig}
 
 // undecided is true if a verification that has ended says nothing of the backup. Only the program's own word is a verdict, and not if it names
-// something that may pass: a storage that is away must not have a good backup called bad, nor hide that it passed before.
+// something that may pass: a storage that is away, or too little time, must not have a good backup called bad, nor hide that it passed before.
 func (k *look) undecided() bool {
 	a := k.verify
 	switch {
 	case !a.heard:
-		// Its node was lost, it had no room, or its pod never came to run. One that ran into its deadline says so.
-		return !a.deadline || !a.started
+		// Its node was lost, it had no room, its pod never came to run, or Kubernetes ended it at its deadline.
+		return true
 	case a.result.Reason == string(v1alpha1.ReasonNotFound):
 		return k.missing() < missingTries
 	case slices.Contains(notTried, v1alpha1.Reason(a.result.Reason)):
 		return true
 	}
-	return a.class().Passes()
+	// Its own word, not that of the Job: it may have found the backup damaged just before the deadline of the Job.
+	said := backup.ClassOf(a.code)
+	return said.Passes() || said == backup.ClassTimedOut || said == backup.ClassSucceeded && a.deadline
 }
 
 // missing is how many tries in a row found no backup in the storage, the last one too.
@@ -117,6 +119,9 @@ func (b *Backups) postpone(ctx context.Context, k *look) error {
 	w := &v1alpha1.BackupVerificationWait{
 		Tries: tries, Missing: k.missing(), Order: k.mb.Annotations[v1alpha1.AnnotationVerifyBackup], NotBefore: timeOf(backup.VerifyNotBefore(ended, tries)),
 		Reason: v1alpha1.ReasonFailed, Message: clip(k.verify.text()),
+	}
+	if k.verify.deadline && k.verify.started {
+		w.Reason = v1alpha1.ReasonTimedOut
 	}
 	if reason, known := v1alpha1.ReasonOfBackup(k.verify.result.Reason); known {
 		w.Reason = reason

@@ -49,6 +49,16 @@ func TestAVerificationThatSaysNothingOfTheBackupIsTriedAgain(t *testing.T) {
 		"it was told nonsense": {func(w *world) {
 			w.ends("verify-monday", terms.ExitConfig, terms.Result{Reason: terms.BadConfig, Backup: "monday"})
 		}, v1alpha1.ReasonBadConfig},
+		"its time was over": {func(w *world) {
+			w.ends("verify-monday", terms.ExitTimedOut, terms.Result{Reason: terms.TimedOut, Message: "raise the timeout", Backup: "monday"})
+		}, v1alpha1.ReasonTimedOut},
+		"Kubernetes killed it at its deadline": {func(w *world) { w.pastDeadline("verify-monday", 137, "") }, v1alpha1.ReasonTimedOut},
+		"Kubernetes ended it at its deadline": {func(w *world) {
+			w.pastDeadline("verify-monday", terms.ExitYielded, terms.Result{Reason: terms.Yielded, Backup: "monday"})
+		}, v1alpha1.ReasonYielded},
+		"it was done just after its deadline": {func(w *world) {
+			w.pastDeadline("verify-monday", 0, terms.Result{Reason: terms.Succeeded, Backup: "monday"})
+		}, v1alpha1.ReasonTimedOut},
 		"its node was lost":              {func(w *world) { w.jobEnds(w.jobOf("verify-monday"), false, "") }, v1alpha1.ReasonFailed},
 		"its pod never came to run":      {func(w *world) { w.jobEnds(w.jobOf("verify-monday"), false, batchv1.JobReasonDeadlineExceeded) }, v1alpha1.ReasonFailed},
 		"it was killed for its memory":   {func(w *world) { w.ends("verify-monday", 137, "") }, v1alpha1.ReasonFailed},
@@ -101,6 +111,17 @@ func TestAVerificationThatSaysNothingOfTheBackupIsTriedAgain(t *testing.T) {
 				t.Errorf("its outcome: %+v", mb.Status)
 			}
 		})
+	}
+}
+
+// What it has found counts, although the time was over before anybody saw it.
+func TestADamagedBackupIsOneAtTheDeadlineToo(t *testing.T) {
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nil)), order("monday", asked))
+	w.step("monday")
+	w.pastDeadline("verify-monday", terms.ExitDamaged, terms.Result{Reason: terms.Differs, Backup: "monday"})
+	w.step("monday")
+	if mb := w.get("monday"); mb.Status.Verified.Outcome != v1alpha1.BackupNotRestorable || mb.Status.VerificationWaits != nil {
+		t.Errorf("%+v", mb.Status)
 	}
 }
 
@@ -182,6 +203,73 @@ func TestOnlyTheNewestVerificationOfAScheduleWaits(t *testing.T) {
 	}
 	if c := w.condition(v1alpha1.ConditionBackupVerified); c.Reason != string(v1alpha1.ReasonBackupNotVerified) {
 		t.Errorf("%+v", c)
+	}
+}
+
+// ordered are those of the names that have an order for a verification.
+func (w *world) ordered(names ...string) (out []string) {
+	w.t.Helper()
+	for _, name := range names {
+		if !w.gone(name) && w.get(name).Annotations[v1alpha1.AnnotationVerifyBackup] != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func always(p *v1alpha1.BackupProfile) {
+	p.Verification = &v1alpha1.BackupVerification{AfterEvery: 1}
+	p.Retention = &v1alpha1.BackupRetention{Count: 1, MinCount: 1}
+}
+
+// The order of a schedule waits for a turn: it moves on to the newest backup, and keeps no other.
+func TestAnOrderThatWaitsForItsTurnMovesOn(t *testing.T) {
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(always)), order("monday", completedAt(began.Add(-3*time.Hour))))
+	w.b = w.shell(1)
+	other := order("other")
+	other.Namespace = "elsewhere"
+	w.put(w.taskJob(other, v1alpha1.VerifyJob(other.Name), v1alpha1.TaskVerify, 0))
+	w.group()
+	w.step("monday")
+	if w.jobOf("verify-monday") != nil || len(w.ordered("monday")) != 1 {
+		t.Fatal("it waits for no turn")
+	}
+	w.put(order("tuesday", completedAt(began.Add(-2*time.Hour))))
+	w.group()
+	w.group()
+	if got := w.ordered("monday", "tuesday"); fmt.Sprint(got) != "[tuesday]" {
+		t.Errorf("ordered: %s", got)
+	}
+	if w.get("monday").DeletionTimestamp == nil {
+		t.Error("a backup that nobody verifies is kept")
+	}
+}
+
+// A verification that takes longer than it takes to the next backup: no other begins before it has ended.
+func TestOneVerificationOfAProfileAtATime(t *testing.T) {
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(always)), order("monday", completedAt(began.Add(-5*time.Hour))))
+	w.group()
+	w.step("monday")
+	job := w.jobOf("verify-monday")
+	job.Status.Active, job.Status.Ready = 1, new(int32(1))
+	if err := w.c.Status().Update(w.ctx, job); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"monday", "tuesday", "wednesday", "thursday"}
+	for i, name := range names[1:] {
+		w.now = w.now.Add(time.Hour)
+		w.put(order(name, completedAt(began.Add(time.Duration(i-4)*time.Hour))))
+		w.group()
+		w.step("monday")
+	}
+	if got := w.ordered(names...); fmt.Sprint(got) != "[monday]" || w.get("monday").DeletionTimestamp != nil {
+		t.Errorf("while one is verified, ordered: %s", got)
+	}
+	w.ends("verify-monday", 0, terms.Result{Reason: terms.Succeeded, Backup: "monday"})
+	w.step("monday")
+	w.group()
+	if got := w.ordered(names...); fmt.Sprint(got) != "[thursday]" {
+		t.Errorf("then ordered: %s", got)
 	}
 }
 

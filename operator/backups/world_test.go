@@ -55,6 +55,8 @@ type world struct {
 	done []string
 	// endFails makes the end of sessions fail, and createFails the creation of a Job.
 	endFails, createFails error
+	// refused are the errors with which objects of a name are not created.
+	refused map[string]error
 	// before is called before the status of a MysqlBackup is written.
 	before func()
 }
@@ -104,6 +106,9 @@ func newWorld(t *testing.T, group *v1alpha1.MysqlFailoverGroup, others ...client
 			Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 				if _, job := o.(*batchv1.Job); job && w.createFails != nil {
 					return w.createFails
+				}
+				if err := w.refused[o.GetName()]; err != nil {
+					return err
 				}
 				o.SetUID(types.UID("uid of " + o.GetName()))
 				o.SetCreationTimestamp(metav1.NewTime(w.now))
@@ -239,6 +244,17 @@ func (w *world) jobOf(name string) *batchv1.Job {
 // ends has the Job of a name end with a code and a result: an object of JSON, or any text.
 func (w *world) ends(name string, code int, result any) {
 	w.t.Helper()
+	w.jobEnds(w.podEnds(name, code, result), code == 0, "")
+}
+
+// pastDeadline has it end too, and Kubernetes say that it took too long.
+func (w *world) pastDeadline(name string, code int, result any) {
+	w.t.Helper()
+	w.jobEnds(w.podEnds(name, code, result), false, batchv1.JobReasonDeadlineExceeded)
+}
+
+func (w *world) podEnds(name string, code int, result any) *batchv1.Job {
+	w.t.Helper()
 	job := w.jobOf(name)
 	if job == nil {
 		w.t.Fatalf("there is no job %s", name)
@@ -252,7 +268,7 @@ func (w *world) ends(name string, code int, result any) {
 		message = string(raw)
 	}
 	w.put(podOf(job, code, message, w.now))
-	w.jobEnds(job, code == 0, "")
+	return job
 }
 
 func podOf(job *batchv1.Job, code int, message string, at time.Time) *corev1.Pod {
