@@ -135,7 +135,7 @@ func (a *API) operators(ctx context.Context, operatorNamespace string) ([]corev1
 func (a *API) forwardTo(ctx context.Context, pod corev1.Pod, to int) (port int, end func(), err error) {
 	target := a.kube.CoreV1().RESTClient().Post().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("portforward").URL()
 	refusal, upgrade := &refusedUpgrade{}, &upgraded{}
-	dialer, err := dialer(refusal.noting(upgrade.noting(ctx, a.config)), target)
+	dialer, err := dialer(refusal.noting(upgrade.noting(ctx, a.config)), target, upgrade)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -168,13 +168,13 @@ func (a *API) forwardTo(ctx context.Context, pod corev1.Pod, to int) (port int, 
 	return int(ports[0].Local), end, nil
 }
 
-// dialer prefers a WebSocket, as kubectl does.
-func dialer(config *rest.Config, target *url.URL) (httpstream.Dialer, error) {
-	transport, upgrader, err := spdy.RoundTripperFor(config)
+// dialer prefers a WebSocket, as kubectl does. The end of upgrade ends what it dialled.
+func dialer(config *rest.Config, target *url.URL, upgrade *upgraded) (httpstream.Dialer, error) {
+	transport, upgrader, err := upgrade.overSPDY(config)
 	if err != nil {
 		return nil, fmt.Errorf("prepare port-forward: %w", err)
 	}
-	overSPDY := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, target)
+	overSPDY := spdy.NewDialerForStreaming(spdy.NewUpgraderForStreaming(upgrader), &http.Client{Transport: transport}, http.MethodPost, target)
 	overWebSocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(target, config)
 	if err != nil {
 		return nil, fmt.Errorf("prepare port-forward: %w", err)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,13 +17,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/streaming/pkg/httpstream/spdy"
 )
 
 // TestHungForwardEnds: a port-forward to a kubelet that hangs leaves no connection behind, whether the API server does not answer, or
 // answers and then nothing comes through.
 func TestHungForwardEnds(t *testing.T) {
 	const patience = 500 * time.Millisecond
-	for name, hang := range map[string]func(http.ResponseWriter, *http.Request){
+	for name, hang := range map[string]http.HandlerFunc{
+		"over SPDY, before the answer": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"over SPDY, after the answer": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-Stream-Protocol-Version", "portforward.k8s.io")
+			w.Header().Set("Connection", "Upgrade")
+			w.Header().Set("Upgrade", spdy.HeaderSpdy31)
+			w.WriteHeader(http.StatusSwitchingProtocols)
+			conn, buffered, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				return
+			}
+			_ = buffered.Flush()
+			_, _ = io.Copy(io.Discard, conn) // it takes everything and says nothing
+			_ = conn.Close()
+		},
 		"before the answer": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		"after the answer": func(w http.ResponseWriter, r *http.Request) {
 			up := websocket.Upgrader{Subprotocols: websocket.Subprotocols(r)}
@@ -39,6 +55,10 @@ func TestHungForwardEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			asked, gone := make(chan struct{}, 8), make(chan struct{}, 8)
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasPrefix(name, "over SPDY") && websocket.IsWebSocketUpgrade(r) {
+					http.Error(w, "no WebSockets here", http.StatusBadRequest)
+					return
+				}
 				asked <- struct{}{}
 				hang(w, r)
 				gone <- struct{}{}

@@ -162,7 +162,7 @@ and verifications in the cluster need that Secret. It holds the key: do not keep
 func backupArguments(_ *cobra.Command, args []string) error {
 	switch len(args) {
 	case 0:
-		return cli.Usage("BACKUP is missing")
+		return missing([]string{"BACKUP"}, nil)
 	case 1, 2:
 		return nil
 	}
@@ -173,7 +173,7 @@ func backupArguments(_ *cobra.Command, args []string) error {
 func groupAndMaybeBackup(_ *cobra.Command, args []string) error {
 	switch len(args) {
 	case 0:
-		return cli.Usage("GROUP is missing")
+		return missing([]string{"GROUP"}, nil)
 	case 1, 2:
 		return nil
 	}

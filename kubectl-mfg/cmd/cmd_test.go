@@ -326,6 +326,14 @@ func TestHelp(t *testing.T) {
 	if got := run(t, &fakeAPI{}, runOptions{}, "stauts"); !strings.Contains(got.errOut, "did you mean status?") || !strings.Contains(got.errOut, "'kubectl mfg --help'") {
 		t.Errorf("%+v", got)
 	}
+	for args, next := range map[string]string{
+		"explain": "GROUP is missing; to see your groups: kubectl mfg list -A", "mysql": "kubectl mfg list -A", "backup show": "kubectl mfg backup list",
+		"reclone orders": "SITE is missing; to see the sites: kubectl mfg status orders", "pause orders --for 30": "such as 90s, 30m or 2h",
+	} {
+		if got := run(t, &fakeAPI{}, runOptions{}, strings.Fields(args)...); got.code != cli.ExitUsage || !strings.Contains(got.errOut, next) {
+			t.Errorf("%s: %+v, want %q", args, got, next)
+		}
+	}
 	for args, verb := range map[string]string{"explain": "explain", "explain --nope": "explain", "status orders -A": "status", "keyring list": "keyring list"} {
 		if got := run(t, &fakeAPI{}, runOptions{}, strings.Fields(args)...); got.code != cli.ExitUsage || !strings.Contains(got.errOut, "See 'kubectl mfg "+verb+" --help'") {
 			t.Errorf("%s: %+v", args, got)

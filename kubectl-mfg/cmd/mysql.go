@@ -31,7 +31,7 @@ func (a *app) mysqlCommand() *cobra.Command {
 			args, op.Args = args[:dash], args[dash:]
 		}
 		if len(args) == 0 {
-			return cli.Usage("GROUP is missing")
+			return missing([]string{"GROUP"}, nil)
 		}
 		if err := atMost(2)(cmd, args); err != nil {
 			return err

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// The packages of a real API server for tests do not compile on Windows.
+//go:build !windows
+
 package cmd
 
 import (

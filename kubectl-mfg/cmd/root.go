@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/klog/v2"
@@ -142,7 +143,12 @@ By day:       kubectl mfg failover GROUP --to SITE`,
 		},
 	}
 	root.SuggestionsMinimumDistance = 2
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage("%w", err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if bad := (*pflag.InvalidValueError)(nil); errors.As(err, &bad) && bad.GetFlag().Value.Type() == "duration" {
+			return cli.Usage("%w; write a number and its unit, such as 90s, 30m or 2h", err)
+		}
+		return cli.Usage("%w", err)
+	})
 	// How to use a verb comes first; the codes are the same for all.
 	root.SetHelpTemplate(root.HelpTemplate() + "\n" + cli.ExitCodes + "\n")
 	a.flags.AddFlags(root.PersistentFlags())
@@ -174,13 +180,27 @@ func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command)
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) < len(names) {
-			return cli.Usage("%s is missing", names[len(args)])
+			return missing(names, args)
 		}
 		if len(args) > len(names) {
 			return cli.Usage("%d argument(s) expected (%s), got %d: %s", len(names), strings.Join(names, " "), len(args), strings.Join(args, " "))
 		}
 		return nil
 	}
+}
+
+// missing names the first argument that is missing, and where to look for it.
+func missing(names, args []string) error {
+	name, find := names[len(args)], ""
+	switch {
+	case name == "GROUP":
+		find = "; to see your groups: kubectl mfg list -A"
+	case name == "SITE" && len(args) > 0:
+		find = "; to see the sites: kubectl mfg status " + args[0]
+	case name == "BACKUP":
+		find = "; to see the backups: kubectl mfg backup list"
+	}
+	return cli.Usage("%s is missing%s", name, find)
 }
 
 // groupArgument reads GROUP as people and kubectl write it.
