@@ -26,7 +26,7 @@ func (b *Backups) scheduleVerification(ctx context.Context, g *groupLook, h back
 		last = out.VerificationScheduled.Time
 	}
 	due := h.Verification.Decide(h.All, last, g.now)
-	if err := b.order(ctx, g, due.Name); err != nil {
+	if err := b.order(ctx, g, out.Name, due.Name); err != nil {
 		return err
 	}
 	if out.VerificationScheduled != nil {
@@ -38,66 +38,35 @@ func (b *Backups) scheduleVerification(ctx context.Context, g *groupLook, h back
 // bySchedule is the value of the annotation if no person set it.
 const bySchedule = "schedule"
 
-// order asks for the verification of a backup, as a person does.
-func (b *Backups) order(ctx context.Context, g *groupLook, name string) error {
+// order asks for the verification of a backup, as a person does, unless it is asked for already. It takes back the orders of schedules for others that
+// no Job verifies: they wait for a turn, or for a storage. What is to be verified is kept, so every backup would be kept for as long as they wait.
+func (b *Backups) order(ctx context.Context, g *groupLook, profile, name string) error {
 	if name == "" {
 		return nil
 	}
-	for _, all := range g.of {
-		for i := range all {
-			mb := &all[i]
-			if mb.Name != name || mb.DeletionTimestamp != nil {
-				continue
-			}
-			if err := b.orderOf(ctx, mb); err != nil {
-				return err
-			}
-			if err := b.withdraw(ctx, g, all, mb); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// orderOf notes that a schedule asks for the verification of a backup, unless one is asked for already.
-func (b *Backups) orderOf(ctx context.Context, mb *v1alpha1.MysqlBackup) error {
-	if mb.Annotations[v1alpha1.AnnotationVerifyBackup] != "" {
-		return nil
-	}
-	before := mb.DeepCopy()
-	if mb.Annotations == nil {
-		mb.Annotations = map[string]string{}
-	}
-	mb.Annotations[v1alpha1.AnnotationVerifyBackup] = bySchedule
-	if err := b.patch(ctx, mb, before); err != nil {
-		return fmt.Errorf("order the verification of %s: %w", mb.Name, err)
-	}
-	return nil
-}
-
-// withdraw takes back the orders of schedules for older backups that no Job verifies: they wait for a turn, or for a storage. What is to be
-// verified is kept, so every backup would be kept for as long as they wait.
-func (b *Backups) withdraw(ctx context.Context, g *groupLook, all []v1alpha1.MysqlBackup, newer *v1alpha1.MysqlBackup) error {
-	for i := range all {
-		mb := &all[i]
-		if mb.Name == newer.Name || mb.Annotations[v1alpha1.AnnotationVerifyBackup] != bySchedule || g.verifying[mb.UID] {
+	for i := range g.of[profile] {
+		mb := &g.of[profile][i]
+		before, stands := mb.DeepCopy(), mb.Annotations[v1alpha1.AnnotationVerifyBackup]
+		switch {
+		case mb.Name == name && stands == "" && mb.DeletionTimestamp == nil:
+			metav1.SetMetaDataAnnotation(&mb.ObjectMeta, v1alpha1.AnnotationVerifyBackup, bySchedule)
+		case mb.Name != name && stands == bySchedule && !g.verifying[mb.UID]:
+			delete(mb.Annotations, v1alpha1.AnnotationVerifyBackup)
+		default:
 			continue
 		}
-		before := mb.DeepCopy()
-		delete(mb.Annotations, v1alpha1.AnnotationVerifyBackup)
 		if err := b.patch(ctx, mb, before); err != nil {
-			return fmt.Errorf("take back the verification of %s: %w", mb.Name, err)
+			return fmt.Errorf("change the order for the verification of %s: %w", mb.Name, err)
 		}
 	}
 	return nil
 }
 
 // verifying returns the UIDs of the MysqlBackups of a group that a Job verifies now.
-func (b *Backups) verifying(ctx context.Context, group types.NamespacedName, now time.Time) (map[types.UID]bool, error) {
+func verifying(ctx context.Context, c client.Client, group types.NamespacedName, now time.Time) (map[types.UID]bool, error) {
 	var jobs batchv1.JobList
 	labels := client.MatchingLabels{v1alpha1.LabelBackupTask: v1alpha1.TaskVerify, v1alpha1.LabelGroup: group.Name}
-	if err := b.Client.List(ctx, &jobs, client.InNamespace(group.Namespace), labels, client.UnsafeDisableDeepCopy); err != nil {
+	if err := c.List(ctx, &jobs, client.InNamespace(group.Namespace), labels, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list jobs: %w", err)
 	}
 	out := map[types.UID]bool{}

@@ -151,21 +151,13 @@ func (b *Backups) sweep(ctx context.Context, g *groupLook, p *v1alpha1.BackupPro
 	if ok, err := b.jobTurn(ctx, v1alpha1.TaskSweep, key); !ok || err != nil {
 		return err
 	}
-	err := b.makeSweep(ctx, backupjob.Job{Group: g.group, Profile: *p, Install: b.Install, Account: account})
-	if err != nil {
+	of, err := b.allowed(ctx, backupjob.Job{Group: g.group, Profile: *p, Install: b.Install, Account: account})
+	if err == nil {
+		err = b.Client.Create(ctx, of.Sweep(), client.FieldOwner(v1alpha1.ManagerBackup))
+	}
+	if err != nil && !apierrors.IsAlreadyExists(err) {
 		b.turns.unused(v1alpha1.TaskSweep, key) // it is tried again soon, and must not keep other sweeps waiting all that time
-	}
-	return err
-}
-
-func (b *Backups) makeSweep(ctx context.Context, of backupjob.Job) error {
-	of, err := b.allowed(ctx, of)
-	if err != nil {
-		return err
-	}
-	job := of.Sweep()
-	if err := b.Client.Create(ctx, job, client.FieldOwner(v1alpha1.ManagerBackup)); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("make job %s: %w", job.Name, err)
+		return fmt.Errorf("make job %s: %w", key.Name, err)
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func (b *Backups) gatherGroup(ctx context.Context, g *groupLook) error {
 		g.of[mb.Spec.Profile] = append(g.of[mb.Spec.Profile], mb)
 	}
 	var err error
-	g.verifying, err = b.verifying(ctx, g.key, g.now)
+	g.verifying, err = verifying(ctx, b.Client, g.key, g.now)
 	return err
 }
 

@@ -64,19 +64,10 @@ func Decide(l Look) State {
 	// The last known state stays until a newer one is known: the archive does not go away with its archiver.
 	st := before.DeepCopy()
 	st.Reason, st.Message, st.Holding = "", "", l.Holding
-	if h := l.Heard; h != nil && h.State != wire.ArchiverStandby && h.State != wire.ArchiverStarting {
-		take(st, h, l.Now)
+	if hasListed(l.Heard) {
+		take(st, l.Heard, l.Now)
 	}
-	held := l.Held
-	if h := l.Heard; h != nil && h.ArchivedGTID != "" {
-		set, err := gtid.Parse(h.ArchivedGTID)
-		held.Archived, held.ArchivedKnown = set, err == nil
-	}
-	if first := Earliest(l.Backups, l.Place, held); !first.IsZero() {
-		st.Earliest = &metav1.Time{Time: first.Truncate(time.Second)}
-	} else {
-		st.Earliest = nil
-	}
+	st.Earliest = l.earliest(before)
 	s := State{Status: st}
 	if st.Latest != nil {
 		s.Lag, s.LagKnown = max(0, l.Now.Sub(st.Latest.Time)), true
@@ -90,6 +81,31 @@ func Decide(l Look) State {
 		st.Reason, st.Message = s.Condition.Reason, s.Condition.Message
 	}
 	return s
+}
+
+// hasListed is true if an archiver has read what is in the storage in this epoch. One that fails before that, for want of access or of the server,
+// counts nothing: its zeros, or what it last knew when it was its turn before, are not what the archive has.
+func hasListed(h *wire.ArchiverStatus) bool {
+	return h != nil && (h.State == wire.ArchiverArchiving || h.State == wire.ArchiverFailing && h.Epoch > 0 && h.Log != "")
+}
+
+// earliest is the first point that can be recovered; nil if there is none.
+func (l Look) earliest(before *v1alpha1.PITRStatus) *metav1.Time {
+	held, known := l.Held, hasListed(l.Heard)
+	if known && l.Heard.ArchivedGTID != "" {
+		set, err := gtid.Parse(l.Heard.ArchivedGTID)
+		held.Archived, held.ArchivedKnown = set, err == nil
+	}
+	first := Earliest(l.Backups, l.Place, held).Truncate(time.Second)
+	switch {
+	case first.IsZero():
+		return nil
+	case !known && before.Earliest == nil && before.GapCount > 0:
+		return nil // there was none when it was known what is archived
+	case !known && before.Earliest != nil && first.Before(before.Earliest.Time):
+		return before.Earliest // no backup leads on that did not when it was known
+	}
+	return &metav1.Time{Time: first}
 }
 
 // take records what the archiver says. An archive that reaches into the future comes from a clock that is or was wrong, and until then would hide that

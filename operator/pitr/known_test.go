@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -139,6 +140,47 @@ func TestWhatStatusTakesBack(t *testing.T) {
 	l.Heard = heard(func(h *wire.ArchiverStatus) { h.Latest = time.Time{} })
 	if s := Decide(l); s.LagKnown || s.Status.Lag != "" || s.Condition.Reason != v1alpha1.ReasonPITRStarting {
 		t.Errorf("nothing can be recovered, and the lag is %q: %+v", s.Status.Lag, s.Condition)
+	}
+}
+
+// An archiver that fails before it has read the storage counts nothing: what was known of the archive stands, and no backup before the first point
+// leads on for it. What it last knew when it was its turn before is not what the archive has either.
+func TestAnArchiverThatHasNotListedTakesNothingBack(t *testing.T) {
+	gap := v1alpha1.PITRGap{GTIDs: a + ":15", Transactions: 1, Before: &metav1.MicroTime{Time: now.Add(-90 * time.Minute)}}
+	before := v1alpha1.PITRStatus{Site: "paris", Latest: at(time.Minute), Earliest: at(59 * time.Minute), ArchivedGTID: a + ":1-14:16-50", Bytes: 7, GapCount: 1, Gaps: []v1alpha1.PITRGap{gap}}
+	states := map[string]*wire.ArchiverStatus{
+		"it has no access":        {State: wire.ArchiverFailing, Site: "paris", Reason: "AccessDenied"},
+		"it just began its epoch": {State: wire.ArchiverFailing, Site: "paris", Epoch: 3},
+		"it had the turn before": {State: wire.ArchiverFailing, Site: "paris", Log: "binlog.000007", ArchivedGTID: a + ":1-5", Bytes: 3, Latest: now.Add(-time.Hour),
+			GapCount: 2, Gaps: make([]wire.ArchiverGap, 2)},
+		"it stands by, and had the turn before": {State: wire.ArchiverStandby, Site: "paris", Log: "binlog.000007", ArchivedGTID: a + ":1-5", Bytes: 3},
+		"it starts":                             {State: wire.ArchiverStarting, Site: "paris"},
+		"nothing is heard of it":                nil,
+	}
+	for name, h := range states {
+		l := looking(before)
+		l.Backups = append(l.Backups, copied("young", time.Hour, a+":1-30"))
+		l.Heard = h
+		got := Decide(l).Status
+		got.Lag = before.Lag
+		if diff := cmp.Diff(&before, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		l.Backups = l.Backups[1:]
+		l.Backups[0].Status.FinishedAt = at(30 * time.Minute)
+		if got := Decide(l).Status.Earliest; !got.Equal(at(30 * time.Minute)) {
+			t.Errorf("%s: the backup at the first point has gone, and it is %v", name, got)
+		}
+		l = looking(before)
+		l.Heard, l.Group.Status.Backup.PITR.Earliest = h, nil
+		if got := Decide(l).Status.Earliest; got != nil {
+			t.Errorf("%s: there was no first point, and it is %v", name, got)
+		}
+	}
+	l := looking(before)
+	l.Heard = &wire.ArchiverStatus{State: wire.ArchiverFailing, Site: "paris", Epoch: 3, Log: "binlog.000007", ArchivedGTID: a + ":1-50", Bytes: 9}
+	if got := Decide(l).Status; got.GapCount != 0 || got.Bytes != 9 || !got.Earliest.Equal(at(2*time.Hour-time.Minute)) {
+		t.Errorf("one that has listed is not believed: %+v", got)
 	}
 }
 
