@@ -30,7 +30,7 @@ func (p *plan) bills() error {
 	if err != nil {
 		return fmt.Errorf("read the authorities: %w", err)
 	}
-	of := func(program string, on platform) error {
+	return p.each(func(program string, on platform) error {
 		info, err := buildinfo.ReadFile(p.binary(program, on))
 		if err != nil {
 			return fmt.Errorf("read what %s is made of: %w", program, err)
@@ -44,20 +44,7 @@ func (p *plan) bills() error {
 			})
 		}
 		return writeBill(filepath.Join(p.out, billFile(program, p.tag, on)), bom)
-	}
-	for _, program := range imagePrograms {
-		for _, on := range imagePlatforms {
-			if err := of(program, on); err != nil {
-				return err
-			}
-		}
-	}
-	for _, on := range p.pluginPlatforms() {
-		if err := of("kubectl-mfg", on); err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // bill is made of the modules in a program, and of Go itself.

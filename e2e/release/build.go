@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +23,9 @@ const module = "github.com/mysql-mfg/mfg"
 
 // imagePrograms are the programs with an image of their own; the platforms of images are those below.
 var imagePrograms = []string{"operator", "sidecar", "backup"}
+
+// pluginProgram is the one without an image: users get it in archives.
+const pluginProgram = "kubectl-mfg"
 
 // imagePlatforms are what images are built for.
 var imagePlatforms = []platform{{"linux", "amd64"}, {"linux", "arm64"}}
@@ -177,21 +181,26 @@ func (p *plan) binary(program string, on platform) string {
 	return filepath.Join(p.work, "bin", on.String(), program)
 }
 
-// programs compiles all programs. No ldflags: what is in a program is what Go stamps it with, and equal source gives equal bytes.
-func (p *plan) programs(ctx context.Context) error {
+// each goes through all programs of a release, each for all its platforms.
+func (p *plan) each(do func(program string, on platform) error) error {
 	for _, program := range imagePrograms {
 		for _, on := range imagePlatforms {
-			if err := p.compile(ctx, program, on); err != nil {
+			if err := do(program, on); err != nil {
 				return err
 			}
 		}
 	}
 	for _, on := range p.pluginPlatforms() {
-		if err := p.compile(ctx, "kubectl-mfg", on); err != nil {
+		if err := do(pluginProgram, on); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// programs compiles all programs. No ldflags: what is in a program is what Go stamps it with, and equal source gives equal bytes.
+func (p *plan) programs(ctx context.Context) error {
+	return p.each(func(program string, on platform) error { return p.compile(ctx, program, on) })
 }
 
 func (p *plan) compile(ctx context.Context, program string, on platform) error {
@@ -228,14 +237,26 @@ func (p *plan) licences(ctx context.Context) error {
 	if err := run("go", "build", "-o", tool, "./hack/licences"); err != nil {
 		return err
 	}
-	for _, program := range imagePrograms {
-		for _, on := range imagePlatforms {
-			if err := run(tool, "-out", p.licenceFolder(program, on), "-os", on.os, "-arch", on.arch, "./"+program); err != nil {
-				return err
-			}
+	return p.each(func(program string, on platform) error {
+		return run(tool, "-out", p.licenceFolder(program, on), "-os", on.os, "-arch", on.arch, "./"+program)
+	})
+}
+
+// thirdParty are the licences of what is in a program: where they go in its image or its archive, and where they lie.
+func (p *plan) thirdParty(program string, on platform) (map[string]string, error) {
+	files, folder := map[string]string{}, p.licenceFolder(program, on)
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
 		}
+		inside, err := filepath.Rel(folder, path)
+		files[filepath.Join(thirdPartyPath, inside)] = path
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list licences: %w", err)
 	}
-	return nil
+	return files, nil
 }
 
 // output runs a program and gives what it printed, without the last end of line.

@@ -22,11 +22,13 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Where things are in an image; the Dockerfile puts them into the same places.
+// Where things are in an image; the Dockerfile puts them into the same places. Archives of the plugin have thirdPartyPath too, and our own
+// licence at the top.
 const (
 	authoritiesPath = "etc/ssl/certs/ca-certificates.crt"
-	licencePath     = "licenses/LICENSE"
+	licencePath     = "licenses/" + ownLicence
 	thirdPartyPath  = "licenses/third-party"
+	ownLicence      = "LICENSE"
 	imageUser       = "65532:65532"
 )
 
@@ -78,19 +80,11 @@ func (p *plan) images() (map[string]string, error) {
 // image is a program for one platform: a layer with licences and authorities, which seldom change, and one with the program.
 func (p *plan) image(program string, on platform) (v1.Image, error) {
 	base := filepath.Join(p.work, program+"-"+on.String())
-	common := map[string]string{authoritiesPath: p.authorities, licencePath: filepath.Join(p.source, "LICENSE")}
-	folder := p.licenceFolder(program, on)
-	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		inside, err := filepath.Rel(folder, path)
-		common[filepath.Join(thirdPartyPath, inside)] = path
-		return err
-	})
+	common, err := p.thirdParty(program, on)
 	if err != nil {
-		return nil, fmt.Errorf("list licences: %w", err)
+		return nil, err
 	}
+	common[authoritiesPath], common[licencePath] = p.authorities, filepath.Join(p.source, ownLicence)
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	for _, l := range []struct {
 		name  string

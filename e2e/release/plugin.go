@@ -12,8 +12,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
@@ -50,17 +52,9 @@ func (p *plan) plugin() error {
 		if err != nil {
 			return err
 		}
-		binary := "kubectl-mfg"
-		if on.os == "windows" {
-			binary += ".exe"
-		}
-		files := []packed{{binary, p.binary("kubectl-mfg", on), 0o755}}
-		for _, f := range p.goreleaser.Archives[0].Files {
-			file, err := p.packed(f)
-			if err != nil {
-				return err
-			}
-			files = append(files, file)
+		files, err := p.inArchive(on)
+		if err != nil {
+			return err
 		}
 		pack := packTar
 		if strings.HasSuffix(name, ".zip") {
@@ -71,6 +65,30 @@ func (p *plan) plugin() error {
 		}
 	}
 	return p.krew()
+}
+
+// inArchive is what the archive for a platform holds: the program, what .goreleaser.yaml says, and the licences of what is in the program.
+func (p *plan) inArchive(on platform) ([]packed, error) {
+	binary := pluginProgram
+	if on.os == "windows" {
+		binary += ".exe"
+	}
+	files := []packed{{binary, p.binary(pluginProgram, on), 0o755}}
+	for _, f := range p.goreleaser.Archives[0].Files {
+		file, err := p.packed(f)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	licences, err := p.thirdParty(pluginProgram, on)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(licences)) {
+		files = append(files, packed{name, licences[name], 0o644})
+	}
+	return files, nil
 }
 
 // packed reads an entry of archives.files: a path, or a map with src, which goes to the top.

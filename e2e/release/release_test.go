@@ -5,8 +5,10 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"debug/buildinfo"
 	"encoding/json"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -19,6 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
+	"sigs.k8s.io/yaml"
 )
 
 var when = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -217,21 +220,78 @@ func TestImagesAreWholeAndTheSameTwice(t *testing.T) {
 				t.Errorf("%v: %v", m.Manifests[j].Platform, files)
 			}
 			info := &debug.BuildInfo{Deps: []*debug.Module{{Path: "example.org/m", Version: "v1"}}}
-			if err := checkLicences(files, info); err == nil || !strings.Contains(err.Error(), "no licence of go") {
+			if err := checkLicences(files, licencePath, info); err == nil || !strings.Contains(err.Error(), "no licence of go") {
 				t.Errorf("without the licence of Go: %v", err)
 			}
 			files["licenses/third-party/go/LICENSE"] = nil
-			if err := checkLicences(files, info); err != nil {
+			if err := checkLicences(files, licencePath, info); err != nil {
 				t.Error(err)
 			}
 			info.Deps[0].Version = "v2"
-			if err := checkLicences(files, info); err == nil {
+			if err := checkLicences(files, licencePath, info); err == nil {
 				t.Error("no licence of a module, and it was taken")
 			}
 		}
 	}
 	if !bytes.Equal(archives[0], archives[1]) {
 		t.Error("the same input gave other bytes")
+	}
+}
+
+// TestArchivesHoldTheLicencesOfTheirProgram: an archive of the plugin without one of a module, of Go or of our own is not published.
+func TestArchivesHoldTheLicencesOfTheirProgram(t *testing.T) {
+	p := small(t)
+	if err := yaml.Unmarshal([]byte(`
+builds: [{goos: [linux, windows], goarch: [amd64]}]
+archives: [{name_template: "{{.Tag}}_{{.Os}}_{{.Arch}}", files: [LICENSE, {src: complete/kubectl_complete-mfg, dst: .}]}]`), &p.goreleaser); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(p.source, "complete/kubectl_complete-mfg"), "complete")
+	put(t, filepath.Join(p.source, ".krew.yaml"), "version: {{ .TagName }}\n")
+	// This test is the program: Go says what it is made of, too.
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := buildinfo.ReadFile(self)
+	if err != nil || len(info.Deps) == 0 {
+		t.Fatalf("%v, %v", info, err)
+	}
+	dep := info.Deps[0].Path + "@" + info.Deps[0].Version
+	for _, on := range p.pluginPlatforms() {
+		put(t, p.binary(pluginProgram, on), "program")
+		put(t, filepath.Join(p.licenceFolder(pluginProgram, on), "go", "LICENSE"), "theirs")
+		for _, d := range info.Deps {
+			put(t, filepath.Join(p.licenceFolder(pluginProgram, on), d.Path+"@"+d.Version, "LICENSE"), "theirs")
+		}
+	}
+	if err := p.plugin(); err != nil {
+		t.Fatal(err)
+	}
+	v := &verifier{dir: p.out}
+	for archive, bin := range map[string]string{"v1.2.3_linux_amd64.tar.gz": "kubectl-mfg", "v1.2.3_windows_amd64.zip": "kubectl-mfg.exe"} {
+		files, err := v.archive(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(files[bin]) != "program" {
+			t.Fatalf("%s: the program is %q", archive, files[bin])
+		}
+		files[bin] = program
+		if _, err := checkArchive(files, bin); err != nil {
+			t.Errorf("%s: %v", archive, err)
+		}
+		for _, name := range []string{"LICENSE", "licenses/third-party/go/LICENSE", "licenses/third-party/" + dep + "/LICENSE"} {
+			fewer := maps.Clone(files)
+			delete(fewer, name)
+			if _, err := checkArchive(fewer, bin); err == nil || !strings.Contains(err.Error(), "licence") {
+				t.Errorf("%s without %s: %v", archive, name, err)
+			}
+		}
 	}
 }
 

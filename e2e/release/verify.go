@@ -43,7 +43,7 @@ func (v *verifier) verify(ctx context.Context) error {
 		{"signatures", v.checkSignatures},
 		{"provenance: every file and image is a subject of it", v.checkProvenance},
 		{"images: both architectures, programs of that commit, licences, no root", v.checkImages},
-		{"archives of the plugin, and the manifest of Krew", v.checkPlugin},
+		{"archives of the plugin: programs of that commit, licences; and the manifest of Krew", v.checkPlugin},
 		{"bills of materials name the modules that are in the programs", v.checkBills},
 		{"charts: images by digest, rendered by helm", func() error { return v.checkCharts(ctx) }},
 		{"install.yaml: every field is one that its type has", v.checkManifest},

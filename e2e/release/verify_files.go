@@ -62,19 +62,28 @@ func (v *verifier) checkPlugin() error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", archive, err)
 		}
-		if len(files["LICENSE"]) == 0 || len(files["kubectl_complete-mfg"]) == 0 {
-			return fmt.Errorf("%s has only %v", archive, slices.Sorted(maps.Keys(files)))
+		info, err := checkArchive(files, p.Bin)
+		if err == nil {
+			err = v.checkStamp(info, on)
 		}
-		info, err := buildinfo.Read(bytes.NewReader(files[p.Bin]))
 		if err != nil {
-			return fmt.Errorf("%s: read what %s is made of: %w", archive, p.Bin, err)
-		}
-		if err := v.checkStamp(info, on); err != nil {
 			return fmt.Errorf("%s: %w", archive, err)
 		}
-		v.programs[billFile("kubectl-mfg", "v"+v.version, on)] = info
+		v.programs[billFile(pluginProgram, "v"+v.version, on)] = info
 	}
 	return nil
+}
+
+// checkArchive: beside the program are its completion and the licences of what is in it. It gives what the program is made of.
+func checkArchive(files map[string][]byte, program string) (*buildinfo.BuildInfo, error) {
+	if len(files["kubectl_complete-mfg"]) == 0 {
+		return nil, fmt.Errorf("it has only %v", slices.Sorted(maps.Keys(files)))
+	}
+	info, err := buildinfo.Read(bytes.NewReader(files[program]))
+	if err != nil {
+		return nil, fmt.Errorf("read what %s is made of: %w", program, err)
+	}
+	return info, checkLicences(files, ownLicence, info)
 }
 
 // archive reads a .tar.gz or a .zip.

@@ -170,12 +170,12 @@ func (v *verifier) checkPlatform(program string, on platform, image v1.Image) er
 	if block, _ := pem.Decode(files[authoritiesPath]); block == nil {
 		return errors.New("it has no certificates of authorities")
 	}
-	return checkLicences(files, info)
+	return checkLicences(files, licencePath, info)
 }
 
-// checkLicences: of our own, of Go, and of each module in the program there is one.
-func checkLicences(files map[string][]byte, info *buildinfo.BuildInfo) error {
-	if len(files[licencePath]) == 0 {
+// checkLicences: of our own, at the path own, of Go, and of each module in the program there is one.
+func checkLicences(files map[string][]byte, own string, info *buildinfo.BuildInfo) error {
+	if len(files[own]) == 0 {
 		return errors.New("our own licence is missing")
 	}
 	folders := []string{"go"}
