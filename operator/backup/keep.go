@@ -44,8 +44,9 @@ type Retention struct {
 }
 
 // Expired returns the backups of a profile to remove, the oldest first. It keeps what any rule keeps, the newest, the newest verified one and
-// what is in use. A bad one takes no place among the number to keep: it goes once that many others, all newer than it, are there. One in another storage stays, and counts for no other: nothing can remove its data there, and without the MysqlBackup nobody
-// would know of it. One dated in the future stays, and counts for no other. While none is younger than MaxAge, none goes: either no more are
+// what is in use. A bad one takes no place among the number to keep: it goes once that many others, all newer than it, are there, or twice as many
+// of any kind, as the cause may be the same for all. One in another storage stays, and counts for no other: nothing can remove its data there,
+// and without the MysqlBackup nobody would know of it. One dated in the future stays, and counts for no other. While none is younger than MaxAge, none goes: either no more are
 // made, or the clock is ahead, and those are all that there is.
 func Expired(all []Artifact, r Retention, now time.Time) []string {
 	if r.Count <= 0 && r.MaxAge <= 0 {
@@ -61,7 +62,8 @@ func Expired(all []Artifact, r Retention, now time.Time) []string {
 	places := 0
 	for i, a := range newest {
 		young := r.MaxAge > 0 && now.Sub(a.FinishedAt) < r.MaxAge
-		if places >= least && !young && i != verified && !a.InUse {
+		enough := places >= least || a.bad() && i >= 2*least
+		if enough && !young && i > 0 && i != verified && !a.InUse {
 			gone = append(gone, a.Name)
 		}
 		if !a.bad() {

@@ -5,6 +5,7 @@ package backups
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -18,7 +19,7 @@ import (
 
 // scheduleVerification orders the verification that is due.
 func (b *Backups) scheduleVerification(ctx context.Context, g *groupLook, h backup.Health, out *v1alpha1.BackupProfileStatus) error {
-	if !h.HasVerification || b.Install.BackupImage == "" {
+	if !h.HasVerification || b.Install.BackupImage == "" || tooSlow(g.of[out.Name], g.now) {
 		return nil
 	}
 	var last time.Time
@@ -33,6 +34,14 @@ func (b *Backups) scheduleVerification(ctx context.Context, g *groupLook, h back
 		out.VerificationScheduled = timeOf(due.Seen)
 	}
 	return nil
+}
+
+// tooSlow is true while the profile's last verification by schedule, which ran out of time, waits for its next try: another backup would take as long.
+func tooSlow(all []v1alpha1.MysqlBackup, now time.Time) bool {
+	return slices.ContainsFunc(all, func(mb v1alpha1.MysqlBackup) bool {
+		w := mb.Status.VerificationWaits
+		return w != nil && w.Reason == v1alpha1.ReasonTimedOut && w.Order == bySchedule && w.NotBefore != nil && now.Before(w.NotBefore.Time)
+	})
 }
 
 // bySchedule is the value of the annotation if no person set it.

@@ -245,8 +245,8 @@ func (g *groupLook) artifacts(p *v1alpha1.BackupProfile) []backup.Artifact {
 		out = append(out, backup.Artifact{
 			Name: mb.Name, FinishedAt: st.FinishedAt.Time, Tried: st.Verified != nil, Verified: st.Verified != nil && st.Verified.Outcome == v1alpha1.BackupPassed,
 			Verifying: g.verifying[mb.UID],
-			// A verification that waits may wait for good, and then the backup must not stay for good.
-			InUse:     mb.Annotations[v1alpha1.AnnotationVerifyBackup] != "" && st.VerificationWaits == nil,
+			// A verification that waits may wait for good, and then the backup must not stay for good. One that runs reads it.
+			InUse:     g.verifying[mb.UID] || mb.Annotations[v1alpha1.AnnotationVerifyBackup] != "" && st.VerificationWaits == nil,
 			Elsewhere: isElsewhere(&st, place),
 		})
 	}

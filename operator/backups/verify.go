@@ -62,6 +62,9 @@ func (b *Backups) verify(ctx context.Context, k *look) (bool, error) {
 	return false, b.removeJob(ctx, k.verify.object)
 }
 
+// tooSlowPause is how long after a verification that ran out of time the next one of its profile begins, unless a person asks for it.
+const tooSlowPause = 24 * time.Hour
+
 // notTried are the reasons for which nothing of the backup was loaded: the scratch volume is too small or not empty, or the Job was told nonsense.
 var notTried = []v1alpha1.Reason{v1alpha1.ReasonVolumeTooSmall, v1alpha1.ReasonTargetNotEmpty, v1alpha1.ReasonBadConfig}
 
@@ -125,6 +128,9 @@ func (b *Backups) postpone(ctx context.Context, k *look) error {
 	}
 	if reason, known := v1alpha1.ReasonOfBackup(k.verify.result.Reason); known {
 		w.Reason = reason
+	}
+	if w.Reason == v1alpha1.ReasonTimedOut { // the next one would need as long: it would load the storage, and hold a turn, almost without a pause
+		w.NotBefore = timeOf(ended.Add(tooSlowPause))
 	}
 	if err := b.waits(ctx, k, w); err != nil {
 		return err

@@ -188,8 +188,12 @@ func (p *provisioner) look(ctx context.Context, t task) (sight, error) {
 		} else if why := p.waitsForCopy(t, g, s.last); why != "" {
 			s.verdict, s.message, s.waits = work.VerdictWait, why, true
 		} else if f.VolumeGoes {
-			// What the clone brought would be gone with the pod. A site that has the data already is adopted: until then it may be needed.
+			// What the clone brought would be gone with the pod. A site that has the data already is adopted: until then it may be needed. An
+			// order is over, or it would keep such a site from that for as long as its pod lives.
 			s.verdict, s.message = work.VerdictWait, volumeGoes(t.group, t.key.Site)
+			if notBegun(t.order, s.last) {
+				s.verdict = work.VerdictLapse
+			}
 		}
 	}
 	return s, nil

@@ -561,7 +561,7 @@ func TestNothingIsClonedToAVolumeThatGoes(t *testing.T) {
 	}{
 		"it stays, and is empty":    {false, "", order{}, work.VerdictAdopt, true},
 		"it goes, and is empty":     {true, "", order{}, work.VerdictWait, false},
-		"it goes, and is ordered":   {true, uuidA + ":1-40", order{value: "b:confirm"}, work.VerdictWait, false},
+		"it goes, and is ordered":   {true, uuidA + ":1-40", order{value: "b:confirm"}, work.VerdictLapse, false},
 		"it goes, and has the data": {true, uuidA + ":1-40", order{}, work.VerdictAdopt, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -573,7 +573,7 @@ func TestNothingIsClonedToAVolumeThatGoes(t *testing.T) {
 			if cloned := len(pl.servers["10.0.0.1:33062"].Calls) > 0; o.Verdict != tt.want || cloned != tt.cloned {
 				t.Errorf("%s: outcome %+v, cloned %t", name, o, cloned)
 			}
-			if told := strings.Contains(o.Message, "kubectl delete pods"); told != (tt.want == work.VerdictWait) {
+			if told := strings.Contains(o.Message, "kubectl delete pods"); told != (tt.goes && tt.want != work.VerdictAdopt) {
 				t.Errorf("%s: %s", name, o.Message)
 			}
 		})

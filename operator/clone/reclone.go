@@ -85,11 +85,12 @@ var refusals = []struct {
 	{v1alpha1.AnswerSiteNotAnswering, doesNotAnswer},
 	{v1alpha1.AnswerSiteNotFenced, isNotFenced},
 	{v1alpha1.AnswerCloneUnderWay, isBeingCloned},
-	{v1alpha1.AnswerVolumeGoes, isOnAVolumeThatGoes},
 	{v1alpha1.AnswerDonorLosesRows, donorLosesRows},
 	{v1alpha1.AnswerSiteDiverged, hasDiverged},
 	{v1alpha1.AnswerLossUnknown, isNotSettled},
 	{v1alpha1.AnswerOnlyOtherCopy, isOnlyOtherCopy},
+	// Last: it advises to delete the pod, and with it the data that the three before protect.
+	{v1alpha1.AnswerVolumeGoes, isOnAVolumeThatGoes},
 }
 
 // isRefused is true if any of the guards objects to the order.

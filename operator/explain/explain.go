@@ -329,7 +329,7 @@ func rankedBy(a, b promotion.Candidate) (rule, because string) {
 		return promotion.RankFit, fmt.Sprintf("%s is fit, %s is not: %s", a.Site.Name, b.Site.Name, b.Unfit.Why)
 	case a.All.Count() != b.All.Count():
 		return promotion.RankMost, fmt.Sprintf("%s has %d transactions more than %s", a.Site.Name, a.All.Count()-b.All.Count(), b.Site.Name)
-	case a.Site.Pod.VolumeGoes != b.Site.Pod.VolumeGoes:
+	case promotion.StaysLonger(a, b):
 		return promotion.RankVolume, fmt.Sprintf("the volume claim of %s is being deleted, that of %s is not", b.Site.Name, a.Site.Name)
 	case a.ToApply != b.ToApply:
 		return promotion.RankLeast, fmt.Sprintf("%s has %d transactions less to apply than %s", a.Site.Name, b.ToApply-a.ToApply, b.Site.Name)

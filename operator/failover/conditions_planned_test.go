@@ -84,6 +84,10 @@ func TestAPlannedFailoverThatWaits(t *testing.T) {
 			factstest.Silence(&s.Sites[1])
 			p.Reason, down = v1alpha1.ReasonTargetSilent, 2*s.Policy.PollInterval
 		}, v1alpha1.PlannedRefused, v1alpha1.ReasonNotFit},
+		"its target is silent while it waits for a large change": {func(s *Snapshot, p *Planned) {
+			factstest.Silence(&s.Sites[1])
+			p.Reason = v1alpha1.ReasonLargeChange
+		}, v1alpha1.PlannedWaiting, v1alpha1.ReasonLargeChange},
 		"its target was silent": {func(_ *Snapshot, p *Planned) { p.Reason = v1alpha1.ReasonTargetSilent }, v1alpha1.PlannedMoving, v1alpha1.ReasonRequested},
 		"its target was silent, and lags": {func(s *Snapshot, p *Planned) {
 			s.Sites[1].MySQL.LagSeconds = lag(3)

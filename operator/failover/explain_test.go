@@ -102,6 +102,13 @@ func TestExplainRanksAndNamesWhy(t *testing.T) {
 		"VolumeStays": {func(s *Snapshot) {
 			s.Sites[1].MySQL.Executed, s.Sites[1].MySQL.Retrieved, s.Sites[2].Pod.VolumeGoes = factstest.Set("A:1-8"), factstest.Set("A:1-9"), true
 		}, []ranked{{"b", "VolumeStays", "", ""}, {"c", "VolumeStays", "", "VolumeTerminating"}}},
+		"LeastToApply, on a volume that goes": {func(s *Snapshot) {
+			s.Sites[1].MySQL.Executed, s.Sites[1].MySQL.Retrieved, s.Sites[2].Pod.VolumeGoes = factstest.Set("A:1-8"), factstest.Set("A:1-9"), true
+			for i := range s.Sites[1:] { // as many as b has still to apply to be waited for
+				s.Sites[1+i].MySQL.Retrieved = factstest.Set("A:1-509")
+			}
+			s.Sites[2].MySQL.Executed = factstest.Set("A:1-509")
+		}, []ranked{{"c", "LeastToApply", "", "VolumeTerminating"}, {"b", "LeastToApply", "", ""}}},
 		"LeastToApply": {func(s *Snapshot) {
 			s.Sites[1].MySQL.Executed, s.Sites[1].MySQL.Retrieved = factstest.Set("A:1-8"), factstest.Set("A:1-9")
 		}, []ranked{{"c", "LeastToApply", "", ""}, {"b", "LeastToApply", "", ""}}},

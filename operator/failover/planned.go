@@ -164,7 +164,9 @@ func abides(s Snapshot, p Planned, why Reason) bool {
 // waitsFor notes what a planned failover waits for: the first reason; a large change when it begins or is over, or people would look for a
 // transaction that is gone, and end another; and what follows when a silent target has answered. Other reasons come and go with every look.
 func (d Decision) waitsFor(p Planned, why Reason, message string) Decision {
-	if p.Phase == "" || p.Reason != why && (promotion.Awaited(p.Reason) || why == v1alpha1.ReasonLargeChange) {
+	large, silent := v1alpha1.ReasonLargeChange, v1alpha1.ReasonTargetSilent
+	// A target that was fit when the move was asked for stays one that was: a lost answer later does not make it TargetSilent.
+	if p.Phase == "" || p.Reason != why && (p.Reason == silent || why == large || p.Reason == large && why != silent) {
 		p.Phase, p.Reason, p.Message = v1alpha1.PlannedWaiting, why, message+"; nothing was changed yet"
 		d.Status.Planned, d.Persist = &p, true
 	}
@@ -190,6 +192,7 @@ func evacuate(s Snapshot, d Decision, a Site) Decision {
 	}
 	hurry := s.Now.Sub(began) >= leavingPatience
 	catchingUp := false
+	var advice []Remedy
 	var each, lasting []string
 	reason := v1alpha1.ReasonNoFitCandidate
 	for _, c := range promotion.Rank(s, d.Memory) {
@@ -205,8 +208,8 @@ func evacuate(s Snapshot, d Decision, a Site) Decision {
 			} else {
 				each, lasting = append(each, why.Message), append(lasting, why.Message)
 			}
-			if slices.Contains([]Reason{v1alpha1.ReasonModeObserve, v1alpha1.ReasonPaused, v1alpha1.ReasonLargeChange}, why.Reason) {
-				reason = why.Reason
+			if slices.Contains([]Reason{v1alpha1.ReasonModeObserve, v1alpha1.ReasonPaused, v1alpha1.ReasonLargeChange, v1alpha1.ReasonVolumeTerminating}, why.Reason) {
+				reason, advice = why.Reason, why.Remedies
 			}
 		case !near:
 			catchingUp = true
@@ -221,10 +224,13 @@ func evacuate(s Snapshot, d Decision, a Site) Decision {
 	}
 	d.Message = fmt.Sprintf("%s is active and about to go (%s), and no site can take its place: %s", a.Name, a.Leaving, strings.Join(slices.Compact(each), ", "))
 	if catchingUp {
-		reason = v1alpha1.ReasonTargetLags
+		reason, advice = v1alpha1.ReasonTargetLags, nil
 	}
 	slices.Sort(lasting) // the ranking may change with every look
 	d = d.stays(s, a, reason, strings.Join(slices.Compact(lasting), ", "))
+	if d.Stays != nil && slices.Contains([]Reason{v1alpha1.ReasonLargeChange, v1alpha1.ReasonVolumeTerminating}, reason) {
+		d.Stays.Remedies = advice // the wait has no end but COMMIT, or a person
+	}
 	if !catchingUp || s.Now.Sub(began) > leavingHaste {
 		return d // a node may stay cordoned for days
 	}
@@ -241,9 +247,6 @@ func (d Decision) stays(s Snapshot, a Site, why Reason, message string) Decision
 		message = "no other site may take it"
 	}
 	d.Stays = &Stays{Site: a.Name, Leaving: a.Leaving, Reason: why, Message: message}
-	if why == v1alpha1.ReasonLargeChange { // nothing ends that wait but its COMMIT, or a person
-		d.Stays.Remedies = remedy.EndOrAwaitChange(s.Group, a.Name)
-	}
 	return d
 }
 

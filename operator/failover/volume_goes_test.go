@@ -27,13 +27,22 @@ func TestWhereTheRoleGoesWhileVolumesGo(t *testing.T) {
 		cHas    string
 		want    string
 	}{
-		"asked for":                         {asked, "", "", "b"},
-		"asked for, its volume goes":        {asked, "b", "", ""},
-		"drained":                           {drained, "", "", "b"},
-		"drained, b's volume goes":          {drained, "b", "", "c"},
-		"drained, both go":                  {drained, "bc", "", ""},
-		"its pod ends, b's volume goes":     {ends, "b", "", "c"},
-		"its pod ends, both go":             {ends, "bc", "", "b"},
+		"asked for":                     {asked, "", "", "b"},
+		"asked for, its volume goes":    {asked, "b", "", ""},
+		"drained":                       {drained, "", "", "b"},
+		"drained, b's volume goes":      {drained, "b", "", "c"},
+		"drained, both go":              {drained, "bc", "", ""},
+		"its pod ends, b's volume goes": {ends, "b", "", "c"},
+		"its pod ends, both go":         {ends, "bc", "", "b"},
+		"its pod ends, and c is far behind": {func(s *Snapshot) {
+			ends(s)
+			behind := 3600.0
+			s.Sites[2].MySQL.LagSeconds = &behind
+		}, "b", "", "b"},
+		"its pod ends, and c does not follow": {func(s *Snapshot) {
+			ends(s)
+			s.Sites[2].MySQL.IORunning = false
+		}, "b", "", "b"},
 		"lost":                              {lost, "", "", "b"},
 		"lost, b's volume goes":             {lost, "b", "", "c"},
 		"lost, b's volume goes, b has more": {lost, "b", "A:1-8", "b"},
@@ -58,8 +67,8 @@ func TestWhereTheRoleGoesWhileVolumesGo(t *testing.T) {
 		if p := d.Status.Planned; to == "" && p != nil && (p.Phase != v1alpha1.PlannedRefused || p.Reason != v1alpha1.ReasonVolumeTerminating) {
 			t.Errorf("%s: %+v", name, p)
 		}
-		if to == "" && s.Policy.PlannedTo == "" && d.Stays == nil {
-			t.Errorf("%s: nobody is told that the role stays", name)
+		if stays := d.Stays; to == "" && s.Policy.PlannedTo == "" && (stays == nil || stays.Reason != v1alpha1.ReasonVolumeTerminating || len(stays.Remedies) == 0) {
+			t.Errorf("%s: nobody is told that the role stays, or what to do: %+v", name, stays)
 		}
 	}
 }

@@ -21,12 +21,13 @@ type Held struct {
 }
 
 // Earliest returns the first point in time that the group can be restored to: the completion of the oldest backup from which on nothing is
-// missing; zero if there is none.
+// missing, and that no verification found unusable; zero if there is none.
 func Earliest(backups []v1alpha1.MysqlBackup, place v1alpha1.StoragePlace, h Held) time.Time {
 	var ends []time.Time
 	for i := range backups {
 		b := &backups[i]
-		if isKept(b, place) && b.DeletionTimestamp == nil && b.Status.FinishedAt != nil && h.goesOnFrom(b) {
+		unusable := b.Status.Verified != nil && b.Status.Verified.Outcome == v1alpha1.BackupNotRestorable
+		if isKept(b, place) && !unusable && b.DeletionTimestamp == nil && b.Status.FinishedAt != nil && h.goesOnFrom(b) {
 			ends = append(ends, b.Status.FinishedAt.UTC())
 		}
 	}

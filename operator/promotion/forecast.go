@@ -62,7 +62,7 @@ func ruleOf(s facts.Snapshot, m facts.Memory, best Candidate) string {
 		switch {
 		case c.All.Count() != best.All.Count():
 			return RankMost
-		case c.Site.Pod.VolumeGoes != best.Site.Pod.VolumeGoes:
+		case StaysLonger(best, c):
 			return RankVolume
 		case cmp.Compare(c.ToApply, best.ToApply) != 0:
 			return RankLeast

@@ -129,10 +129,11 @@ func toVolumeThatGoes(v move) (facts.Reason, string) {
 		v1alpha1.DataVolumeName(v.s.Group.Name, v.to), v.to)
 }
 
-// staysElsewhere is true if a site that is fit to take over has a volume that stays.
+// staysElsewhere is true if a site whose volume stays could take over now. The pod that is being deleted waits for no other.
 func staysElsewhere(v move) bool {
 	return slices.ContainsFunc(Rank(v.s, v.m), func(c Candidate) bool {
-		return c.Unfit.By == "" && c.Site.Name != v.from.Name && !c.Site.Pod.VolumeGoes
+		near, _ := IsClose(v.from, c.Site)
+		return c.Unfit.By == "" && c.Site.Name != v.from.Name && !c.Site.Pod.VolumeGoes && near && c.Site.Follows(v.from)
 	})
 }
 

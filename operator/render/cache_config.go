@@ -80,15 +80,17 @@ func valkeyConfig(in Input) string {
 	own := []string{
 		"bind * -::*", "protected-mode no", "daemonize no", "supervised no", `pidfile ""`, `logfile ""`, "dir " + CacheDir,
 		"maxmemory " + strconv.FormatInt(memory, 10),
-		// What a master keeps of its changes for a replica while that gets the first copy: more than the engine's 256 MiB if the copy is large, and
-		// for as long as it takes. With 64 MiB for a minute, as the engine has it, a busy master would begin the copy again and again.
-		fmt.Sprintf("client-output-buffer-limit replica %[1]d %[1]d 0", max(memory/8, 256<<20)),
 		// The first synchronisation waits for nothing and needs no disk. A later one needs the disk: memory has no room for old and new data.
 		"repl-diskless-sync yes", "repl-diskless-sync-delay 0", "repl-diskless-load on-empty-db", "repl-timeout 10", "repl-ping-replica-period 2",
 		// One that starts is nobody's master before the operator says so: a master that begins again without its data would have its
 		// replicas throw away theirs.
 		"replicaof 127.0.0.1 1", "replica-read-only yes", "replica-serve-stale-data yes", "min-replicas-to-write 0", "appendonly no",
 		"enable-debug-command no", "enable-module-command no", "enable-protected-configs no",
+	}
+	if keeps := memory / 8; keeps > 256<<20 {
+		// What a large master keeps of its changes for a replica that gets the first copy: half of the room beside the data, for as long as that
+		// takes. The engine's 256 MiB, or 64 MiB for a minute, would have it begin the copy again and again; a smaller one has no room for more.
+		own = append(own, fmt.Sprintf("client-output-buffer-limit replica %[1]d %[1]d 0", keeps))
 	}
 	if spec.Storage == nil {
 		own = append(own, `save ""`)
