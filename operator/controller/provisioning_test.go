@@ -99,6 +99,17 @@ func TestStrandedSiteLosesItsMarkBeforeTheClone(t *testing.T) {
 	w.r.runner.Wait()
 }
 
+// Nothing is cloned to a volume that goes, so a stranded site keeps its mark there: until its pod ends it may be the only other copy.
+func TestAStrandedSiteKeepsItsMarkWhileItsVolumeGoes(t *testing.T) {
+	w := settledWorld(t)
+	w.terminate("b")
+	w.strand()
+	w.reconcile()
+	if !w.provisioned("b") || w.said.Count(v1alpha1.ReasonSiteStranded) != 0 {
+		t.Errorf("provisioned %t, events %v", w.provisioned("b"), w.said.List)
+	}
+}
+
 func TestNothingIsProvisionedDuringFailover(t *testing.T) {
 	tests := map[string]func(*world){
 		"transition": func(w *world) {
