@@ -341,7 +341,7 @@ func notesOf(cr *v1alpha1.MysqlFailoverGroup, r MysqlFailoverGroupReport, now ti
 			note("%s is to be kept fenced, and no operator says yet that it is", s.Name)
 		}
 	}
-	told := []string{v1alpha1.ConditionSitesKeptFenced, v1alpha1.ConditionUnbuiltFeatures, v1alpha1.ConditionSpecRefused}
+	told := []string{v1alpha1.ConditionPlannedBlocked, v1alpha1.ConditionSitesKeptFenced, v1alpha1.ConditionUnbuiltFeatures, v1alpha1.ConditionSpecRefused}
 	for _, c := range cr.Status.Conditions {
 		if slices.Contains(told, c.Type) && c.Status == metav1.ConditionTrue {
 			note("%s", c.Message)

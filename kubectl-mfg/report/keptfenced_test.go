@@ -43,3 +43,15 @@ func TestWhatIsNotedOfASiteThatIsKeptFencedI29(t *testing.T) {
 		}
 	}
 }
+
+// TestARoleThatStaysIsNoted: the person who drains a node sees only that the eviction is refused, and looks at the group.
+func TestARoleThatStaysIsNoted(t *testing.T) {
+	for status, want := range map[metav1.ConditionStatus]int{metav1.ConditionTrue: 1, metav1.ConditionFalse: 0} {
+		cr := &v1alpha1.MysqlFailoverGroup{}
+		cr.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionPlannedBlocked, Status: status, Reason: string(v1alpha1.ReasonLargeChange), Message: "why, and what to do"}}
+		r := Build(cr, LiveView{})
+		if len(r.Notes) != want || want > 0 && r.Notes[0].Text != "why, and what to do" {
+			t.Errorf("%s: %+v", status, r.Notes)
+		}
+	}
+}

@@ -124,7 +124,8 @@ func noteworthy(c report.Condition) bool {
 		return false
 	case v1alpha1.ConditionProgressing:
 		return c.Reason != v1alpha1.ReasonAsExpected
-	case v1alpha1.ConditionFailoverBlocked, v1alpha1.ConditionPaused, v1alpha1.ConditionSitesKeptFenced, v1alpha1.ConditionUnbuiltFeatures, v1alpha1.ConditionSpecRefused:
+	case v1alpha1.ConditionFailoverBlocked, v1alpha1.ConditionPlannedBlocked, v1alpha1.ConditionPaused, v1alpha1.ConditionSitesKeptFenced,
+		v1alpha1.ConditionUnbuiltFeatures, v1alpha1.ConditionSpecRefused:
 		return c.Status != string(metav1.ConditionFalse)
 	}
 	return c.Status != string(metav1.ConditionTrue) && c.Reason != v1alpha1.ReasonAsExpected

@@ -8,7 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
 // TestRemedyCommandsAreWhole: what stands on the line of a command is that command, whatever is said around it.
@@ -53,5 +55,14 @@ func TestRemedyCommandsAreWhole(t *testing.T) {
 	}
 	if got := (Options{Width: 20}).remedies(4, nil); got != "" {
 		t.Errorf("nothing to do: %q", got)
+	}
+}
+
+// Some conditions are bad news while they are true. Of one that is as it should be nothing is said.
+func TestWhichConditionsAreNoteworthy(t *testing.T) {
+	for _, kind := range []string{v1alpha1.ConditionFailoverBlocked, v1alpha1.ConditionPlannedBlocked, v1alpha1.ConditionPaused, v1alpha1.ConditionSitesKeptFenced} {
+		if !noteworthy(report.Condition{Type: kind, Status: "True"}) || noteworthy(report.Condition{Type: kind, Status: "False", Reason: v1alpha1.ReasonNotBlocked}) {
+			t.Errorf("%s is told while it is not so, or not while it is", kind)
+		}
 	}
 }
