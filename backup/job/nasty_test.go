@@ -20,6 +20,10 @@ var nasty = []string{
 		"REPEAT('long '' \\\\ ', 50000), 'b''c', 'x,z', '{\"a\": [1, 2.5, null, \"q\\\\\"uote\", {\"b\": \"😀\"}], \"n\": 12345678901234567890}', " +
 		"ST_SRID(POINT(13.4, 52.5), 4326), ST_GeomFromText('GEOMETRYCOLLECTION(POINT(1 1),LINESTRING(0 0,1 1))'), TO_VECTOR('[1,2,3]'))",
 	"INSERT INTO types (id) VALUES (18446744073709551615)", "INSERT INTO types (id, d, g, y, dtm) VALUES (5, 0.000000000000000000000000000001, -0.1, 0, '2024-02-30 00:00:00')",
+	// Line breaks in names: lines of the dump that look like its own statements.
+	"CREATE TABLE `t\nDELIMITER x` (`a\nDELIMITER x` INT COMMENT 'x''\nLOCK TABLES `ghost` WRITE;\n', `b\nSET @@GLOBAL.GTID_PURGED='x:1';\n-- Dump completed\nx` INT) COMMENT '\nUSE `n`;\n'",
+	"INSERT INTO `t\nDELIMITER x` VALUES (1, 2), (3, 4)",
+	"CREATE VIEW `v\nLOCK TABLES ``ghost`` WRITE;\nx` AS SELECT `a\nDELIMITER x` AS `c\nDELIMITER x` FROM `t\nDELIMITER x`",
 	"CREATE TABLE bytes (id INT PRIMARY KEY, raw BLOB)",
 	"INSERT INTO bytes WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 255) SELECT i, REPEAT(UNHEX(LPAD(HEX(i), 2, '0')), 300) FROM n",
 	"CREATE TABLE `ta``ble \\ \"x\"` (`co``l 'umn` VARCHAR(50), hidden INT INVISIBLE DEFAULT 7, gs INT GENERATED ALWAYS AS (CHAR_LENGTH(`co``l 'umn`)) STORED, " +
@@ -38,6 +42,8 @@ var nasty = []string{
 	"CREATE TABLE log (at TIMESTAMP DEFAULT CURRENT_TIMESTAMP, what TEXT)",
 	"CREATE DEFINER = 'gone'@'nowhere' TRIGGER trg BEFORE INSERT ON zero_auto FOR EACH ROW BEGIN\nINSERT INTO `log` (what) VALUES ('a'),('b');\nEND",
 	"CREATE PROCEDURE proc(IN n INT) SQL SECURITY INVOKER BEGIN\nINSERT INTO `log` (what) VALUES ('p;'),(n);\n-- Dump completed\nEND",
+	"CREATE PROCEDURE odd_lines() BEGIN\n-- it's\n/* it's ;;\nDELIMITER ;\nLOCK TABLES `ghost` WRITE;\n*/ SELECT 'x;;\nDELIMITER ;\n', 1;\nEND",
+	"SET SESSION sql_mode = 'NO_BACKSLASH_ESCAPES'", "CREATE PROCEDURE bare() SELECT '\\'", "CREATE EVENT bare ON SCHEDULE EVERY 1 DAY DISABLE DO SET @a = '\\'", "SET SESSION sql_mode = ''",
 	"CREATE FUNCTION fun(x INT) RETURNS INT DETERMINISTIC RETURN x * 2",
 	"CREATE EVENT ev ON SCHEDULE EVERY 1 DAY STARTS '2030-01-01 00:00:00' ON COMPLETION PRESERVE DISABLE COMMENT 'it''s' DO DELETE FROM log",
 	"CREATE VIEW a_view AS SELECT id FROM types", "CREATE ALGORITHM = MERGE VIEW z_view AS SELECT * FROM a_view WITH CHECK OPTION",

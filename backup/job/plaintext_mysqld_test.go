@@ -6,8 +6,6 @@ package job_test
 
 import (
 	"bytes"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,20 +17,6 @@ import (
 	"github.com/mysql-mfg/mfg/internal/bucket"
 	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
 )
-
-// holding are the files below a folder that hold a text.
-func holding(root, text string) (found []string) {
-	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || d.Name() == "backup" {
-			return nil //nolint:nilerr // a file of a running server that is gone by now holds nothing
-		}
-		if raw, err := os.ReadFile(path); err == nil && bytes.Contains(raw, []byte(text)) {
-			found = append(found, path)
-		}
-		return nil
-	})
-	return found
-}
 
 // watched are what is seen, over and over, while a command of the program runs.
 type watched struct {

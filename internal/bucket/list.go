@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,6 +79,9 @@ func newestFirst(a, c Entry) int {
 // names are the folders of backups, with manifest or without.
 func (b *Bucket) names(ctx context.Context) ([]string, error) {
 	root := b.key("backups") + "/"
+	if b.config.Folder != "" {
+		return b.folderNames(ctx, root)
+	}
 	var names []string
 	err := b.each(ctx, &blob.ListOptions{Prefix: root, Delimiter: "/"}, func(o *blob.ListObject) error {
 		name := strings.TrimSuffix(strings.TrimPrefix(o.Key, root), "/")
@@ -85,11 +89,54 @@ func (b *Bucket) names(ctx context.Context) ([]string, error) {
 			names = append(names, name)
 		}
 		if len(names) > backupsMax {
-			return &Error{Kind: Other, Op: "list", Key: root, Detail: "there are more backups than can be looked at: remove some"}
+			return tooMany(root)
 		}
 		return nil
 	})
 	return names, err
+}
+
+// folderNames are names on a volume. One that cannot be read is among them: the library leaves it out of its listings, and an older backup
+// would pass for the newest.
+func (b *Bucket) folderNames(ctx context.Context, root string) ([]string, error) {
+	var found []os.DirEntry
+	err := b.call(ctx, "list", root, func(context.Context) (err error) {
+		if found, err = os.ReadDir(filepath.Join(b.config.Folder, filepath.FromSlash(root))); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, d := range found {
+		if !d.Type().IsRegular() && nameForm.MatchString(d.Name()) {
+			names = append(names, d.Name())
+		}
+	}
+	if len(names) > backupsMax {
+		return nil, tooMany(root)
+	}
+	return names, nil
+}
+
+// readable returns an error unless every folder below a prefix on a volume can be read. The library leaves what cannot be read out of its
+// listings.
+func (b *Bucket) readable(ctx context.Context, prefix string) error {
+	root := filepath.Join(b.config.Folder, filepath.FromSlash(prefix))
+	return b.call(ctx, "list", prefix, func(ctx context.Context) error {
+		return filepath.WalkDir(root, func(_ string, _ os.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return ctx.Err() // it was removed meanwhile, or was never there
+			}
+			return errors.Join(err, ctx.Err())
+		})
+	})
+}
+
+func tooMany(root string) error {
+	return &Error{Kind: Other, Op: "list", Key: root, Detail: "there are more backups than can be looked at: remove some"}
 }
 
 // each calls do with every object of a listing, page by page.
@@ -97,8 +144,13 @@ func (b *Bucket) each(ctx context.Context, options *blob.ListOptions, do func(*b
 	return b.eachOf(ctx, options, foundMax, do)
 }
 
-// eachOf is each for a listing of at most so many objects.
+// eachOf is each for a listing of at most so many objects. The prefix ends with a slash.
 func (b *Bucket) eachOf(ctx context.Context, options *blob.ListOptions, most int, do func(*blob.ListObject) error) error {
+	if b.config.Folder != "" {
+		if err := b.readable(ctx, options.Prefix); err != nil {
+			return err
+		}
+	}
 	seen := 0
 	for token := blob.FirstPageToken; ; {
 		var page []*blob.ListObject

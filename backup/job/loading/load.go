@@ -37,6 +37,8 @@ type loading struct {
 	warnings []string
 	// eventsLeft is how many events do not run.
 	eventsLeft int
+	// encrypts is true if the tables of a dump are to be encrypted, whatever they were.
+	encrypts bool
 	// accounts are those of the group; see groupAccounts.
 	accounts []string
 	// journey leads to a point behind the backup; nil without one.
@@ -167,6 +169,9 @@ func (l *Loader) restore(ctx context.Context) (_ *loading, err error) {
 		return nil, err
 	}
 	if err := one.replay(ctx); err != nil {
+		return nil, err
+	}
+	if err := one.encryptRest(ctx); err != nil {
 		return nil, err
 	}
 	one.warnOfEvents()

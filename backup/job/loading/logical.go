@@ -37,9 +37,12 @@ func (l *loading) logical(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
+	if l.encrypts, err = encryptsTables(ctx, conn, l.Config.Server.KeyringFile); err != nil {
+		return terms.Fail(terms.ServerFailed, err)
+	}
 	before := []string{"ALTER INSTANCE DISABLE INNODB REDO_LOG"}
 	for _, t := range l.facts.Tablespaces {
-		before = append(before, tablespaceStatement(t, l.Config.Server.KeyringFile != ""))
+		before = append(before, tablespaceStatement(t, l.encrypts || t.Encrypted && l.Config.Server.KeyringFile != ""))
 	}
 	if err := mysqld.Run(ctx, conn, before...); err != nil {
 		return terms.Fail(terms.LoadFailed, fmt.Errorf("prepare the server: %w", err))
@@ -96,7 +99,11 @@ func (l *loading) stream(ctx context.Context) error {
 	if err := child.Start(); err != nil {
 		return terms.Fail(terms.BadConfig, fmt.Errorf("start mysql: %w", err))
 	}
-	poured := mysqld.Pour(allowInvalidDates(in), l.Report.Meter(stdin))
+	dump := allowInvalidDates(in)
+	if l.encrypts {
+		dump = &encrypting{in: dump}
+	}
+	poured := mysqld.Pour(dump, l.Report.Meter(stdin))
 	if poured != nil && !errors.Is(poured, syscall.EPIPE) {
 		// The stream is at fault. What mysql has is half of something: it must not take it for an end.
 		_ = child.Process.Kill()

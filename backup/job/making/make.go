@@ -197,7 +197,7 @@ func (m *making) logical(ctx context.Context) (gtid.Set, error) {
 		part.Abort()
 		return gtid.Set{}, err
 	}
-	if err := src.unlock(ctx); err != nil {
+	if err := errors.Join(src.checkTables(ctx, m.facts.Tables), src.unlock(ctx)); err != nil {
 		part.Abort()
 		return gtid.Set{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mysql-mfg/mfg/backup/job/mysqld"
 	"github.com/mysql-mfg/mfg/backup/job/terms"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
@@ -16,11 +17,14 @@ import (
 // its last line is the one with which mysqldump says that it is complete. Rows are counted in the stream because no second session can
 // have the snapshot of the first: MySQL has no such thing, and a second global lock would stop the site's applier for longer.
 //
-// It relies on what mysqldump writes with the options of dump.go: statements begin on lines of their own, rows are extended inserts between
-// LOCK TABLES and UNLOCK TABLES, strings are quoted with backslashes as escapes. It never keeps more than one name, or the GTID set.
+// It relies on what mysqldump writes with the options of dump.go: statements begin on lines of their own, and end with their delimiter on the last
+// of their lines; rows are extended inserts between LOCK TABLES and UNLOCK TABLES, whose strings are quoted with backslashes as escapes. It never
+// keeps more than one name, or the GTID set.
 type scanner struct {
 	state     scanState
 	head      []byte
+	lexer     mysqld.Lexer
+	ending    bool // in a statement, behind the first semicolon of a delimiter of two
 	quoted    bool // in a name in backticks
 	escaped   bool
 	schema    string
@@ -38,8 +42,10 @@ type scanner struct {
 type scanState int
 
 const (
+	// lineHead is at the beginning of a line, outside of statements.
 	lineHead scanState = iota
 	lineRest
+	inStatement
 	collect
 	insertHead
 	betweenRows
@@ -51,6 +57,8 @@ const (
 	headBytes = 32
 	// collectMax bounds a statement that is kept: a GTID set, or a name.
 	collectMax = 2 << 20
+	// setMode begins the statement that sets the mode of the trigger, routine or event that follows.
+	setMode = "/*!50003 SET sql_mode "
 )
 
 // Write reads on. It returns an error once the stream cannot be understood.
@@ -77,6 +85,8 @@ func (s *scanner) step(p []byte) []byte {
 		}
 		s.state = lineHead
 		return p[i+1:]
+	case inStatement:
+		return s.stepStatement(p)
 	case collect:
 		return s.stepCollect(p)
 	case insertHead:
@@ -98,12 +108,12 @@ func (s *scanner) stepHead(p []byte) []byte {
 	if !ended && len(s.head) < headBytes {
 		return rest
 	}
-	s.decide(ended)
+	s.decide()
 	return rest
 }
 
 // decide tells what a line is by its beginning, and reads that once more in the state that it brings.
-func (s *scanner) decide(ended bool) {
+func (s *scanner) decide() {
 	head := s.head
 	s.head = nil
 	begins := func(prefix string) bool { return bytes.HasPrefix(head, []byte(prefix)) }
@@ -111,7 +121,8 @@ func (s *scanner) decide(ended bool) {
 		s.completed = begins("-- Dump completed")
 	}
 	again := func(state scanState) {
-		s.state, s.quoted = state, false
+		s.state, s.quoted, s.ending = state, false, false
+		s.lexer = mysqld.Lexer{Literal: s.lexer.Literal}
 		for len(head) > 0 && s.err == nil {
 			head = s.step(head)
 		}
@@ -120,20 +131,33 @@ func (s *scanner) decide(ended bool) {
 	case begins("DELIMITER "):
 		s.delimited = !begins("DELIMITER ;\n")
 		again(lineRest)
-	case s.delimited:
+	case begins("--"), begins("\n"):
 		again(lineRest)
+	case begins(setMode):
+		again(collect)
+	case s.delimited:
+		again(inStatement)
 	case begins("INSERT INTO ") && s.locked:
 		again(insertHead)
-	case begins("UNLOCK TABLES;"):
-		s.locked = false
-		again(lineRest)
 	case begins("USE `"), begins("LOCK TABLES `"), begins("SET @@GLOBAL.GTID_PURGED="):
 		again(collect)
-	case ended:
-		s.state = lineHead
 	default:
-		again(lineRest)
+		s.locked = s.locked && !begins("UNLOCK TABLES;")
+		again(inStatement)
 	}
+}
+
+// stepStatement passes a statement up to its delimiter: lines in it are none of mysqldump's, whatever they look like.
+func (s *scanner) stepStatement(p []byte) []byte {
+	for i, b := range p {
+		semicolon := s.lexer.Code(b) && b == ';'
+		if semicolon && (s.ending || !s.delimited) {
+			s.state = lineRest
+			return p[i+1:]
+		}
+		s.ending = semicolon
+	}
+	return nil
 }
 
 // stepCollect gathers a statement up to its semicolon, which may be part of a name.
@@ -158,6 +182,8 @@ func (s *scanner) stepCollect(p []byte) []byte {
 
 func (s *scanner) take(statement string) {
 	switch {
+	case strings.HasPrefix(statement, setMode):
+		s.lexer.Literal = strings.Contains(statement, "NO_BACKSLASH_ESCAPES")
 	case strings.HasPrefix(statement, "USE "):
 		s.schema = name(strings.TrimPrefix(statement, "USE "))
 	case strings.HasPrefix(statement, "LOCK TABLES "):
@@ -244,7 +270,7 @@ func (s *scanner) complete() (gtid.Set, error) {
 	case s.err != nil:
 		return gtid.Set{}, s.err
 	case len(s.head) > 0:
-		s.decide(false) // a last line without its end
+		s.decide() // a last line without its end
 	}
 	if !s.completed {
 		return gtid.Set{}, errors.New("mysqldump's output ends without the line that says that it is complete")

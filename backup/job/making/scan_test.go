@@ -30,6 +30,29 @@ func scanned(t *testing.T, text string, piece int) *scanner {
 	return s
 }
 
+// named is a dump of objects whose names, texts and bodies hold lines like those of a dump, and of one table more.
+const named = "DROP TABLE IF EXISTS `t`;\n/*!50503 SET character_set_client = utf8mb4 */;\nCREATE TABLE `t` (\n  `a\nDELIMITER x` int COMMENT 'it''s\nLOCK TABLES `ghost` WRITE;\n\\'',\n" +
+	"  `b;\nSET @@GLOBAL.GTID_PURGED='x:1';\n-- Dump completed\n` int DEFAULT (_utf8mb4'\\'\nUSE `n`;\n')\n) ENGINE=InnoDB;\n/*!50001 CREATE VIEW `t\nDELIMITER x` AS SELECT \n 1 AS `b\nUSE `*/;\n" +
+	"/*!50003 SET sql_mode              = 'ANSI_QUOTES' */ ;\nDELIMITER ;;\n/*!50003 CREATE*/ /*!50017 DEFINER=`a;;\n`@`b`*/ /*!50003 TRIGGER BEGIN\n-- it's\n# it's \"\n/* ;;\nDELIMITER ;\n" +
+	"LOCK TABLES `ghost` WRITE;\nit's **/SET @a = 1--1, @b = 'x;;\nDELIMITER ;\nUSE `n`;', @c = 2/**/*3;\nSELECT /*+ it's */ 1 AS\nDELIMITER ;\nSET @@GLOBAL.GTID_PURGED=@a;\nEND */;;\nDELIMITER ;\n" +
+	"/*!50003 SET sql_mode              = 'NO_BACKSLASH_ESCAPES' */ ;\nDELIMITER ;;\nCREATE PROCEDURE p() SELECT '\\' ;;\nDELIMITER ;\n/*!50003 SET sql_mode              = @saved_sql_mode */ ;\n" +
+	"DELIMITER ;;\n/*!50003 SET sql_mode              = 'NO_BACKSLASH_ESCAPES' */ ;;\n/*!50106 CREATE EVENT DO SELECT '\\' */ ;;\n/*!50003 SET sql_mode              = @saved_sql_mode */ ;;\nDELIMITER ;\n" +
+	"CREATE TABLE `u` (`x\n` int COMMENT '\\'');\nLOCK TABLES `t` WRITE;\n/*!40000 ALTER TABLE `t` DISABLE KEYS */;\nINSERT INTO `t` VALUES (1),(2);\nUNLOCK TABLES;\n"
+
+// No name, text or body passes for a statement of mysqldump. MySQL writes line breaks in names as they are.
+func TestScannerTakesNothingFromNames(t *testing.T) {
+	want := []terms.TableRows{{Schema: "c;\nd", Table: "t", Rows: 2}}
+	for _, piece := range []int{1, 2, 3, 7, 31, 32, 33, 1 << 20} {
+		s := scanned(t, stream+named+"-- Dump completed\n", piece)
+		if _, err := s.complete(); err != nil {
+			t.Fatalf("in pieces of %d: %v", piece, err)
+		}
+		if got := s.tables[3:]; !slices.Equal(want, got) {
+			t.Errorf("in pieces of %d: %v", piece, got)
+		}
+	}
+}
+
 // However the stream is cut, the same is read of it.
 func TestScanner(t *testing.T) {
 	for _, piece := range []int{1, 2, 3, 7, 31, 32, 33, 1 << 20} {
@@ -58,6 +81,8 @@ func TestScannerIncomplete(t *testing.T) {
 		"bad GTIDs":  "SET @@GLOBAL.GTID_PURGED=/*!80000 '+'*/ 'x:1';\n-- Dump completed\n",
 		"two sets":   stream + "SET @@GLOBAL.GTID_PURGED=/*!80000 '+'*/ '';\n-- Dump completed\n",
 		"in a name":  "USE `a\n-- Dump completed\n",
+		"in a text":  stream + "CREATE TABLE `a` (`b` int COMMENT 'x\n-- Dump completed\n",
+		"in a body":  stream + "DELIMITER ;;\nCREATE PROCEDURE p() SELECT 1;\n-- Dump completed\n",
 		"in a value": strings.Replace(stream, "'it''s ('", "'\n-- Dump completed\n", 1),
 	} {
 		s := &scanner{}

@@ -16,16 +16,16 @@ import (
 
 // Tables lists the base tables of users.
 func (s *Server) Tables(ctx context.Context) (out []terms.TableRows, err error) {
-	return s.list(ctx, "")
+	return s.TablesThat(ctx, "")
 }
 
 // Merged lists the tables of the engine MERGE, which only show the rows of others.
 func (s *Server) Merged(ctx context.Context) ([]terms.TableRows, error) {
-	return s.list(ctx, "engine = 'MRG_MYISAM' AND ")
+	return s.TablesThat(ctx, "engine = 'MRG_MYISAM' AND ")
 }
 
-// list lists the tables that fit a condition, which ends with AND or is empty.
-func (s *Server) list(ctx context.Context, that string) (out []terms.TableRows, err error) {
+// TablesThat lists the tables that fit a condition, a constant, which ends with AND or is empty.
+func (s *Server) TablesThat(ctx context.Context, that string) (out []terms.TableRows, err error) {
 	conn, err := s.Conn(ctx)
 	if err != nil {
 		return nil, err
