@@ -88,6 +88,9 @@ const (
 	AnnotationAuthority = Domain + "/authority"
 	// AnnotationRestores, on the Deployment of the site that is restored, tells apart what its pod loads.
 	AnnotationRestores = Domain + "/restores"
+	// AnnotationPrepared, on a volume claim or a Secret, says that the group uses it and did not make it: the operator never deletes it. Once a
+	// person takes it off, the object is the group's.
+	AnnotationPrepared = Domain + "/prepared"
 	// AnnotationAllowGroups, on a TLS Secret, lists the groups of its namespace that may use it, separated by commas; * means all.
 	AnnotationAllowGroups = Domain + "/allow-groups"
 	// AnnotationKeyringDigest is the digest of a keyring in escrow.

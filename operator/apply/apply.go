@@ -75,7 +75,9 @@ func (a *Applier) Groups() int {
 
 // Apply makes an object of the group be as given, in the fields that are given.
 func (a *Applier) Apply(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj client.Object) error {
-	current, err := a.Current(ctx, obj, a.last(client.ObjectKeyFromObject(group), nameOf(obj)).version != "")
+	// Whether somebody prepared it must be known for sure: what is not said again is taken away by the apply.
+	known := !mayBePrepared(obj) && a.last(client.ObjectKeyFromObject(group), nameOf(obj)).version != ""
+	current, err := a.Current(ctx, obj, known)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", nameOf(obj), err)
 	}
@@ -88,6 +90,9 @@ func (a *Applier) ApplyOver(ctx context.Context, group *v1alpha1.MysqlFailoverGr
 	config, err := configuration(obj)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", name, err)
+	}
+	if current != nil && IsPrepared(current) {
+		prepared(config)
 	}
 	body, err := json.Marshal(config)
 	if err != nil {
@@ -161,13 +166,45 @@ func Belongs(group *v1alpha1.MysqlFailoverGroup, obj, current client.Object) err
 			return nil // the group's own, from which somebody took the labels: they come back
 		}
 		// A volume that somebody prepared, from a snapshot for example, is welcome. So is a certificate.
-		switch current.(type) {
-		case *corev1.PersistentVolumeClaim, *corev1.Secret:
+		if mayBePrepared(current) {
 			return nil
 		}
 		return fmt.Errorf("%w: it has no label %s; rename or delete it", ErrForeign, v1alpha1.LabelGroup)
 	}
 	return nil
+}
+
+func mayBePrepared(obj client.Object) bool {
+	switch obj.(type) {
+	case *corev1.PersistentVolumeClaim, *corev1.Secret:
+		return true
+	}
+	return false
+}
+
+// IsPrepared is true for a volume or a Secret that the group found and did not make. Whoever may edit groups chooses their names, so it may be
+// another application's: the group uses it, does not own it and never deletes it. What the group made and somebody took the labels
+// of counts as prepared too, unless the group controls it: nobody can tell, and what stays can still be deleted.
+func IsPrepared(obj client.Object) bool {
+	unclaimed := obj.GetLabels()[v1alpha1.LabelGroup] == "" && metav1.GetControllerOf(obj) == nil
+	return mayBePrepared(obj) && (unclaimed || obj.GetAnnotations()[v1alpha1.AnnotationPrepared] != "")
+}
+
+// Prepared is true if the object in place was prepared.
+func (a *Applier) Prepared(ctx context.Context, obj client.Object) (bool, error) {
+	current, err := a.Current(ctx, obj, true)
+	return current != nil && IsPrepared(current), err
+}
+
+// prepared has what is applied say that the object was prepared, and takes no ownership: the garbage collector would delete it.
+func prepared(config *unstructured.Unstructured) {
+	annotations := config.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[v1alpha1.AnnotationPrepared] = "true"
+	config.SetAnnotations(annotations)
+	config.SetOwnerReferences(nil)
 }
 
 // configuration turns an object into what is applied: only fields that were set. Zero values of the API types that would
@@ -230,7 +267,7 @@ func (a *Applier) Remove(ctx context.Context, group *v1alpha1.MysqlFailoverGroup
 	return client.IgnoreNotFound(a.client.Delete(ctx, current, client.Preconditions{UID: &uid}))
 }
 
-// deletable is true only for an object that is certainly the group's own.
+// deletable is true only for an object that is certainly the group's own, and was made for it.
 func deletable(group *v1alpha1.MysqlFailoverGroup, obj, current client.Object) bool {
-	return Belongs(group, obj, current) == nil && current.GetLabels()[v1alpha1.LabelGroup] == group.Name
+	return Belongs(group, obj, current) == nil && current.GetLabels()[v1alpha1.LabelGroup] == group.Name && !IsPrepared(current)
 }

@@ -111,12 +111,12 @@ func (o *Objects) converge(ctx context.Context, in render.Input, have objects, o
 		}
 		return trouble, err
 	}
-	in, allowed := o.allowed(in, have, out)
-	if allowed {
-		var err error
-		if allowed, err = o.apart(ctx, in.Group, out); err != nil {
-			return Trouble{}, err
-		}
+	images, allowed, err := o.images(ctx, in, have, out)
+	if err == nil && allowed {
+		allowed, err = o.apart(ctx, in.Group, out)
+	}
+	if err != nil {
+		return Trouble{}, err
 	}
 	wanted := []client.Object{render.CacheService(in), render.CacheConfigMap(in)}
 	for _, site := range in.Group.Spec.Sites {
@@ -124,8 +124,13 @@ func (o *Objects) converge(ctx context.Context, in render.Input, have objects, o
 		if volume := render.CacheVolume(in, site); volume != nil {
 			wanted = append(wanted, volume)
 		}
+		if images[site.Name] == "" {
+			continue
+		}
+		set := withImage(in, site, images[site.Name])
+		have.want[site.Name] = set.Annotations[v1alpha1.AnnotationSpecHash]
 		if allowed || have.sets[site.Name] != nil {
-			wanted = append(wanted, render.CacheStatefulSet(in, site))
+			wanted = append(wanted, set)
 		}
 	}
 	for _, obj := range wanted {
@@ -138,36 +143,11 @@ func (o *Objects) converge(ctx context.Context, in render.Input, have objects, o
 			return Trouble{}, fmt.Errorf("apply %s: %w", obj.GetName(), err)
 		}
 	}
-	for _, site := range in.Group.Spec.Sites {
-		have.want[site.Name] = render.CacheStatefulSet(in, site).Annotations[v1alpha1.AnnotationSpecHash]
-	}
 	return Trouble{}, nil
 }
 
 func (r *Result) stuck(t Trouble) {
 	r.Reason, r.Message, r.Stuck, r.Again = t.Reason, t.Message, true, whenWaiting
-}
-
-// allowed keeps the image that the sites have if the installation does not allow the one of the specification. Without any there are no
-// pods.
-func (o *Objects) allowed(in render.Input, have objects, out *Result) (render.Input, bool) {
-	image := render.CacheImage(in.Group.Spec.Cache)
-	if o.Limits.AllowsImage(image) {
-		return in, true
-	}
-	out.Refused = append(out.Refused, Refusal{v1alpha1.ReasonImageNotAllowed, fmt.Sprintf("spec.cache.image %s is not among the images that the operator may run "+
-		"(tenants.allowedImages of its chart: %s): cache pods keep the image that they have, and new ones are not made; set an image that is allowed",
-		image, strings.Join(o.Limits.Images, ", "))})
-	for _, pod := range have.pods {
-		for _, c := range pod.Spec.Containers {
-			if c.Name == render.ContainerCache {
-				in.Group = in.Group.DeepCopy()
-				in.Group.Spec.Cache.Image = c.Image
-				return in, false
-			}
-		}
-	}
-	return in, false
 }
 
 // objects are the StatefulSets and pods that there are, by site, and the template that each should have.

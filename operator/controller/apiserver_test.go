@@ -119,6 +119,23 @@ func (c *cluster) replacesKey() {
 	}
 }
 
+// anyContent defines a kind of another project, with no schema.
+func anyContent(group, version, plural, kind string) *apiextensionsv1.CustomResourceDefinition {
+	return &apiextensionsv1.CustomResourceDefinition{
+		// The groups of k8s.io are taken only with a word of whoever approved them.
+		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group, Annotations: map[string]string{"api-approved.kubernetes.io": "unapproved, for a test"}},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: group, Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Singular: strings.ToLower(kind), Kind: kind, ListKind: kind + "List"},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: version, Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{
+					OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)},
+				},
+			}},
+		},
+	}
+}
+
 // asksForCertificate makes a group whose certificate comes from cert-manager, first without and then with its CRD.
 func (c *cluster) asksForCertificate() {
 	c.create(&v1alpha1.MysqlFailoverGroup{
@@ -137,18 +154,9 @@ func (c *cluster) asksForCertificate() {
 		}
 	}
 	c.eventually("cert-manager is missed", reason(v1alpha1.ReasonCertManagerMissing))
-	names := apiextensionsv1.CustomResourceDefinitionNames{Plural: "certificates", Singular: "certificate", Kind: "Certificate", ListKind: "CertificateList"}
-	_, err := envtest.InstallCRDs(c.config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{{
-		ObjectMeta: metav1.ObjectMeta{Name: "certificates.cert-manager.io"},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: "cert-manager.io", Scope: apiextensionsv1.NamespaceScoped, Names: names,
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{
-					OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)},
-				},
-			}},
-		},
-	}}})
+	_, err := envtest.InstallCRDs(c.config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{
+		anyContent("cert-manager.io", "v1", "certificates", "Certificate"),
+	}})
 	if err != nil {
 		c.t.Fatal(err)
 	}

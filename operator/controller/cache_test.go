@@ -187,6 +187,34 @@ func TestACacheComesAndGoesWithoutMySQLNoticing(t *testing.T) {
 	}
 }
 
+// TestPreparedObjectsOutliveTheCache: a Secret and a volume that were there before, of names that a cache uses, may be another application's.
+func TestPreparedObjectsOutliveTheCache(t *testing.T) {
+	meta := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: scopetest.Key.Namespace, Name: name}
+	}
+	secret := &corev1.Secret{ObjectMeta: meta(v1alpha1.CacheAuthSecret(scopetest.Key.Name)), Data: map[string][]byte{v1alpha1.CachePassword: []byte("somebodys-own")}}
+	volume := &corev1.PersistentVolumeClaim{ObjectMeta: meta(v1alpha1.CacheVolumeName(scopetest.Key.Name, "a"))}
+	w := newWorld(t, scopetest.Group(withCache), secret, volume)
+	w.reconcile()
+	for on := range 2 {
+		for _, obj := range []client.Object{secret, volume} {
+			if w.get(obj, obj.GetName()); obj.GetLabels()[v1alpha1.LabelGroup] != scopetest.Key.Name || len(obj.GetOwnerReferences()) != 0 {
+				t.Errorf("%d: %s is not used as it was prepared: labels %v, owners %v", on, obj.GetName(), obj.GetLabels(), obj.GetOwnerReferences())
+			}
+		}
+		w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Cache.Enabled = false })
+		w.reconcile()
+		if got := w.cacheObjects(); !slices.Equal(got, []string{"secret " + secret.Name, "volume " + volume.Name}) {
+			t.Errorf("%d: turned off it leaves %v", on, got)
+		}
+		if w.get(secret, secret.Name); string(secret.Data[v1alpha1.CachePassword]) != "somebodys-own" {
+			t.Errorf("%d: the Secret has other content", on)
+		}
+		w.change(withCache)
+		w.reconcile()
+	}
+}
+
 // One at a time, replicas first, and the master's pod not before the role has gone.
 func TestCachePodsAreReplacedInTurn(t *testing.T) {
 	w := cachedWorld(t)

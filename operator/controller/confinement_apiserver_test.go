@@ -10,9 +10,14 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
@@ -37,6 +42,9 @@ func startConfined(t *testing.T) *locked {
 	env := &envtest.Environment{
 		CRDDirectoryPaths:     []string{filepath.Join("..", "..", "config", "crd")},
 		ErrorIfCRDPathMissing: true, ControlPlaneStartTimeout: 2 * time.Minute,
+		CRDs: []*apiextensionsv1.CustomResourceDefinition{
+			anyContent("cert-manager.io", "v1", "certificates", "Certificate"), anyContent("externaldns.k8s.io", "v1alpha1", "dnsendpoints", "DNSEndpoint"),
+		},
 	}
 	config, err := env.Start()
 	if err != nil {
@@ -122,6 +130,7 @@ func TestConfinementOnAPIServer(t *testing.T) {
 	l := startConfined(t)
 	t.Run("transactions are given up by those who may", func(t *testing.T) { l.givesUp(t) })
 	t.Run("the operator changes what is of a group", func(t *testing.T) { l.confines(t) })
+	t.Run("the operator puts right what lost its label", func(t *testing.T) { l.repairs(t) })
 	t.Run("the operator makes harmless pods", func(t *testing.T) { l.harmless(t) })
 }
 
@@ -227,6 +236,57 @@ func (l *locked) confines(t *testing.T) {
 	}
 }
 
+// repairs: what a group controls, although somebody took its label, and nothing that only has the name of such a thing.
+func (l *locked) repairs(t *testing.T) {
+	ctx, operator := t.Context(), l.as(operatorAccount)
+	group := scopetest.Group()
+	in := render.Input{Group: group}
+	config, service := render.ConfigMap(in, group.Spec.Sites[0]), render.PrimaryService(in)
+	for _, obj := range []client.Object{config, service} {
+		stripped := obj.DeepCopyObject().(client.Object)
+		stripped.SetLabels(nil)
+		if err := l.admin.Create(ctx, stripped); err != nil {
+			t.Fatal(err)
+		}
+		put := func(labels map[string]string) error {
+			wanted, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+			if err != nil {
+				t.Fatal(err)
+			}
+			delete(wanted, "status")
+			u := &unstructured.Unstructured{Object: wanted}
+			u.SetLabels(labels)
+			return operator.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(v1alpha1.ManagerController), client.ForceOwnership, client.DryRunAll)
+		}
+		if err := put(obj.GetLabels()); err != nil {
+			t.Errorf("I3: it cannot put %s right: %v", obj.GetName(), err)
+		}
+		if err := put(nil); err != nil { // the poll loop points the primary Service, and writes no label
+			t.Errorf("it cannot change %s before the label is back: %v", obj.GetName(), err)
+		}
+		if err := put(render.GroupLabels("another")); !refused(err) {
+			t.Errorf("it gives %s to another group: %v", obj.GetName(), err)
+		}
+		for what, owners := range map[string][]metav1.OwnerReference{
+			"nobody's": nil, "another controller's": {{APIVersion: "apps/v1", Kind: "Deployment", Name: group.Name, UID: "x", Controller: new(true)}},
+			"controlled by nobody": {{APIVersion: v1alpha1.GroupVersion.String(), Kind: "MysqlFailoverGroup", Name: group.Name, UID: "x"}},
+		} {
+			stripped.SetOwnerReferences(owners)
+			if err := l.admin.Update(ctx, stripped); err != nil {
+				t.Fatal(err)
+			}
+			labelled := stripped.DeepCopyObject().(client.Object)
+			labelled.SetLabels(obj.GetLabels())
+			if err := operator.Update(ctx, labelled, client.DryRunAll); !refused(err) {
+				t.Errorf("it takes %s, which is %s: %v", obj.GetName(), what, err)
+			}
+		}
+		if err := l.admin.Delete(ctx, stripped); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // harmless: what the operator renders passes, and each thing by which a pod would gain something is refused.
 func (l *locked) harmless(t *testing.T) {
 	ctx, operator := t.Context(), l.as(operatorAccount)
@@ -256,11 +316,45 @@ func (l *locked) harmless(t *testing.T) {
 		"privileges at the start": func(s *corev1.PodSpec) {
 			s.InitContainers = append(s.InitContainers, corev1.Container{Name: "x", Image: "x", SecurityContext: &corev1.SecurityContext{Privileged: new(true)}})
 		},
+		"a capability": func(s *corev1.PodSpec) {
+			s.Containers[0].SecurityContext.Capabilities.Add = []corev1.Capability{"SYS_ADMIN"}
+		},
+		"a capability at the start": func(s *corev1.PodSpec) {
+			s.InitContainers[0].SecurityContext.Capabilities.Add = []corev1.Capability{"SYS_PTRACE"}
+		},
+		"what the kernel shows": func(s *corev1.PodSpec) {
+			s.HostUsers, s.Containers[0].SecurityContext.ProcMount = new(false), new(corev1.UnmaskedProcMount)
+		},
 	} {
 		bad := good.DeepCopy()
 		spoil(&bad.Spec.Template.Spec)
 		if err := operator.Create(ctx, bad, client.DryRunAll); !refused(err) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: good.Namespace, Name: "job", Labels: good.Labels}}
+	job.Spec.Template.Spec = *good.Spec.Template.Spec.DeepCopy()
+	job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	if err := operator.Create(ctx, job.DeepCopy(), client.DryRunAll); err != nil {
+		t.Errorf("a Job: %v", err)
+	}
+	job.Spec.Template.Spec.Containers[0].SecurityContext.Capabilities.Add = []corev1.Capability{"NET_ADMIN"}
+	if err := operator.Create(ctx, job, client.DryRunAll); !refused(err) {
+		t.Errorf("a Job with a capability: %v", err)
+	}
+	group.Spec.TLS, group.Spec.DNS = &v1alpha1.TLSSpec{SecretName: "orders-tls", IssuerRef: &v1alpha1.IssuerRef{Name: "ca"}}, &v1alpha1.DNSSpec{Name: "orders.example.com"}
+	for _, asks := range []*unstructured.Unstructured{render.Certificate(in), render.DNSEndpoint(in, render.DNSRecord{Type: "A", Target: "192.0.2.1"})} {
+		if err := operator.Create(ctx, asks.DeepCopy(), client.DryRunAll); err != nil {
+			t.Errorf("%s as it is rendered: %v", asks.GetKind(), err)
+		}
+		asks.SetLabels(nil)
+		if err := operator.Create(ctx, asks.DeepCopy(), client.DryRunAll); !refused(err) {
+			t.Errorf("%s of no group: %v", asks.GetKind(), err)
+		}
+		asks.SetOwnerReferences(nil)
+		l.create(asks)
+		if err := operator.Patch(ctx, asks.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{}}`)), client.DryRunAll); !refused(err) {
+			t.Errorf("it changes somebody's %s: %v", asks.GetKind(), err)
 		}
 	}
 	pod := aPod(nil)

@@ -85,21 +85,26 @@ func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailover
 	return 0, nil
 }
 
-// letGo removes the group from the owners of its data, or deletes the data, and returns that data. A volume that only has the labels of
-// the group is not its data: it stays.
+// letGo removes the group from the owners of its data, or deletes the data, and returns that data. What only has the labels of the group, or
+// was prepared for it, is not its data: it stays, and with a volume what it was encrypted with.
 func (r *Reconciler) letGo(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) ([]client.Object, error) {
 	data, err := r.data(ctx, group)
 	if err != nil {
 		return nil, err
 	}
-	for _, obj := range data {
-		if scope.Keeps(group) || isOthersVolume(group, obj) {
-			err = apply.Orphan(ctx, r.Client, group, obj)
-		} else {
-			uid := obj.GetUID()
-			err = client.IgnoreNotFound(r.Client.Delete(ctx, obj, client.Preconditions{UID: &uid}))
+	own, others := split(group, data)
+	for _, obj := range own {
+		if scope.Keeps(group) {
+			others = append(others, obj)
+			continue
 		}
-		if err != nil {
+		uid := obj.GetUID()
+		if err := client.IgnoreNotFound(r.Client.Delete(ctx, obj, client.Preconditions{UID: &uid})); err != nil {
+			return nil, fmt.Errorf("let go of %s: %w", obj.GetName(), err)
+		}
+	}
+	for _, obj := range others {
+		if err := apply.Orphan(ctx, r.Client, group, obj); err != nil {
 			return nil, fmt.Errorf("let go of %s: %w", obj.GetName(), err)
 		}
 	}
@@ -149,31 +154,40 @@ func (r *Reconciler) data(ctx context.Context, group *v1alpha1.MysqlFailoverGrou
 	return append(out, keyrings...), nil
 }
 
-// isOthersVolume is true for a volume with the labels of the group that the group never uses: one of another name, such as a copy that a
-// person made of a site's volume, or one whose controller is somebody else.
-func isOthersVolume(group *v1alpha1.MysqlFailoverGroup, obj client.Object) bool {
+// split tells the group's own data from what always stays: what others have there, and the keyrings without which a prepared volume cannot be
+// read.
+func split(group *v1alpha1.MysqlFailoverGroup, data []client.Object) (own, others []client.Object) {
+	needed := map[string]bool{}
+	for _, obj := range data {
+		if _, is := obj.(*corev1.PersistentVolumeClaim); is && apply.IsPrepared(obj) && !scope.Keeps(group) {
+			needed[obj.GetLabels()[v1alpha1.LabelSite]] = true
+		}
+	}
+	for _, obj := range data {
+		if isOthers(group, obj) || isKeyring(obj) && needed[obj.GetLabels()[v1alpha1.LabelSite]] {
+			others = append(others, obj)
+		} else {
+			own = append(own, obj)
+		}
+	}
+	return own, others
+}
+
+// isOthers is true for what was prepared for the group, and for a volume with its labels that it never uses: one of another name, such as a copy
+// that a person made of a site's volume, or one whose controller is somebody else.
+func isOthers(group *v1alpha1.MysqlFailoverGroup, obj client.Object) bool {
 	volume, is := obj.(*corev1.PersistentVolumeClaim)
-	return is && (volume.Name != v1alpha1.DataVolumeName(group.Name, volume.Labels[v1alpha1.LabelSite]) ||
+	return apply.IsPrepared(obj) || is && (volume.Name != v1alpha1.DataVolumeName(group.Name, volume.Labels[v1alpha1.LabelSite]) ||
 		errors.Is(apply.Belongs(group, volume, volume), apply.ErrForeign))
 }
 
 // farewell says what stays, and how to remove it.
 func (r *Reconciler) farewell(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, data []client.Object) {
-	var names, others []string
-	for _, obj := range data {
-		kind := "secret"
-		if _, ok := obj.(*corev1.PersistentVolumeClaim); ok {
-			kind = "pvc"
-		}
-		if name := kind + "/" + obj.GetName(); isOthersVolume(group, obj) {
-			others = append(others, name)
-		} else {
-			names = append(names, name)
-		}
-	}
+	ownData, othersData := split(group, data)
+	names, others := named(ownData), named(othersData)
 	left := ""
 	if len(others) > 0 {
-		left = ". Volumes with labels of the group that are not its own stay: " + strings.Join(others, " ")
+		left = ". What it used and is not its own stays: " + strings.Join(others, " ")
 	}
 	logger := log.FromContext(ctx)
 	if !scope.Keeps(group) {
@@ -181,15 +195,35 @@ func (r *Reconciler) farewell(ctx context.Context, group *v1alpha1.MysqlFailover
 		logger.Info("deleted group with its data", "objects", names, "others", others)
 		return
 	}
-	command := fmt.Sprintf("kubectl -n %s delete %s", group.Namespace, strings.Join(names, " "))
-	if slices.ContainsFunc(data, isKeyring) {
+	command := ""
+	if len(names) > 0 {
+		command = fmt.Sprintf("kubectl -n %s delete %s", group.Namespace, strings.Join(names, " "))
+	}
+	if slices.ContainsFunc(ownData, isKeyring) {
 		// The chart's admission policy protects keyrings in escrow from anyone who does not first label them for deletion.
 		command = fmt.Sprintf("kubectl -n %s label secret -l %s,%s=%s %s=true && %s", group.Namespace, v1alpha1.LabelKeyringVersion,
 			v1alpha1.LabelGroup, group.Name, v1alpha1.LabelAllowDeletion, command)
 	}
+	toRemove := ""
+	if command != "" {
+		toRemove = ". To remove it for good: " + command
+	}
 	r.Recorder.Emit(group, nil, eventGroupDataKept,
-		"The data stays, and a new group of the same name would continue with it. To remove it for good: %s%s", command, left)
+		"The data stays, and a new group of the same name would continue with it%s%s", toRemove, left)
 	logger.Info("deleted group, its data stays", "objects", names, "others", others, "remove", command)
+}
+
+// named are objects as kubectl takes them.
+func named(data []client.Object) []string {
+	var out []string
+	for _, obj := range data {
+		kind := "secret"
+		if _, ok := obj.(*corev1.PersistentVolumeClaim); ok {
+			kind = "pvc"
+		}
+		out = append(out, kind+"/"+obj.GetName())
+	}
+	return out
 }
 
 func isKeyring(obj client.Object) bool { return obj.GetLabels()[v1alpha1.LabelKeyringVersion] != "" }

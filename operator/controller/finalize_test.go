@@ -3,6 +3,7 @@
 package controller
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/api/wire"
+	"github.com/mysql-mfg/mfg/operator/apply"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/events"
 	"github.com/mysql-mfg/mfg/operator/scope"
@@ -223,6 +226,105 @@ func TestVolumesOfOthersOutliveTheGroup(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPreparedObjectsOutliveTheGroup: who may only edit groups chooses the names of what a group uses, so another application's Secret or volume
+// may have one of them. The group uses it, and never deletes it or has it collected.
+func TestPreparedObjectsOutliveTheGroup(t *testing.T) {
+	meta := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: "shop", Name: name, Annotations: map[string]string{"example.org/owner": "somebody"}}
+	}
+	secret := func(name string, keys ...string) *corev1.Secret {
+		out := &corev1.Secret{ObjectMeta: meta(name), Data: map[string][]byte{}}
+		for _, key := range keys {
+			out.Data[key] = bytes.Repeat([]byte("x"), wire.ReportKeyBytes)
+		}
+		return out
+	}
+	there := func() []client.Object {
+		return []client.Object{
+			secret("mysql-orders-app", v1alpha1.ApplicationPassword), secret("mysql-orders-a-report", v1alpha1.ReportKey), secret("mysql-orders-c-report", v1alpha1.ReportKey),
+			secret("mysql-orders-root", render.KeyRootPassword), secret("mysql-orders-accounts", render.AccountOperator, render.AccountReplication, render.AccountSidecar, render.AccountClone),
+			&corev1.PersistentVolumeClaim{ObjectMeta: meta("mysql-orders-a-data")}, &corev1.PersistentVolumeClaim{ObjectMeta: meta("mysql-orders-c-data")},
+		}
+	}
+	group := scopetest.Group(deletePolicy, func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Application = &v1alpha1.ApplicationSpec{Database: "app"} })
+	w := newWorld(t, group.DeepCopy(), there()...)
+	used := func(when string) {
+		t.Helper()
+		for _, obj := range there() {
+			w.get(obj, obj.GetName())
+			if obj.GetLabels()[v1alpha1.LabelGroup] != "orders" || obj.GetAnnotations()["example.org/owner"] != "somebody" || len(obj.GetOwnerReferences()) != 0 {
+				t.Errorf("%s: %s has labels %v, annotations %v, owners %v", when, obj.GetName(), obj.GetLabels(), obj.GetAnnotations(), obj.GetOwnerReferences())
+			}
+		}
+	}
+	w.reconcile()
+	used("at first")
+	for range 3 { // it completes the Secrets of the application and of the accounts
+		w.reconcile()
+	}
+	w.writes = 0
+	if w.reconcile(); w.writes != 0 {
+		t.Errorf("%d writes although nothing has changed", w.writes)
+	}
+	// The operator starts again, and sees the labels that it gave.
+	w.r.apply = apply.NewApplier(w.c, w.c)
+	w.reconcile()
+	used("after a restart")
+	own := &corev1.PersistentVolumeClaim{}
+	if w.get(own, "mysql-orders-b-data"); len(own.OwnerReferences) != 1 || own.Annotations[v1alpha1.AnnotationPrepared] != "" {
+		t.Errorf("the volume that the operator made has owners %v, annotations %v", own.OwnerReferences, own.Annotations)
+	}
+
+	w.must(w.c.Delete(w.ctx, w.group()))
+	w.reconcile()
+	used("after the group")
+	if err := w.c.Get(w.ctx, client.ObjectKeyFromObject(own), own); !apierrors.IsNotFound(err) {
+		t.Errorf("the group's own volume is still there: %v", err)
+	}
+	said := w.said.Of(eventGroupDataRemoved.Reason)
+	if len(said) != 1 || !strings.Contains(said[0], "pvc/mysql-orders-b-data") {
+		t.Fatalf("events %v", w.said.List)
+	}
+	if gone, stays, _ := strings.Cut(said[0], "not its own"); strings.Contains(gone, "mysql-orders-a-data") || !strings.Contains(stays, "pvc/mysql-orders-a-data") || !strings.Contains(stays, "secret/mysql-orders-app") {
+		t.Errorf("it says %q", said[0])
+	}
+
+	// A group that never came to use them deletes them no more than one that did.
+	hasty := group.DeepCopy()
+	hasty.Finalizers = []string{v1alpha1.Finalizer}
+	w = newWorld(t, hasty, there()...)
+	w.must(w.c.Delete(w.ctx, w.group()))
+	w.reconcile()
+	for _, obj := range there() {
+		w.get(obj, obj.GetName())
+	}
+}
+
+// A site that leaves takes neither the volume that was prepared for it nor the Secret, and that volume's keyrings stay.
+func TestPreparedObjectsOutliveTheirSite(t *testing.T) {
+	volume := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "mysql-orders-c-data"}}
+	report := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "mysql-orders-c-report"}, Data: map[string][]byte{v1alpha1.ReportKey: make([]byte, wire.ReportKeyBytes)}}
+	w := runningWorld(t)
+	w.must(w.c.Create(w.ctx, volume))
+	w.must(w.c.Create(w.ctx, report))
+	w.change(deletePolicy)
+	w.facts.Open("a")
+	w.reconcile()
+	w.settle("a", "b", "c")
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = g.Spec.Sites[:2] })
+	w.reconcile()
+	w.askNobody()
+	w.reconcile()
+	if _, there := w.deployments()["c"]; there {
+		t.Fatal("the site is still there")
+	}
+	w.get(volume, volume.Name)
+	w.get(report, report.Name)
+	if said := w.said.Of(eventSiteRemoved.Reason); len(said) != 1 || !strings.Contains(said[0], "mysql-orders-c-data stays") {
+		t.Errorf("it says %v", said)
 	}
 }
 

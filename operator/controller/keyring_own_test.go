@@ -91,7 +91,7 @@ func TestKeyringsOfASiteThatLeftGoWithItsData(t *testing.T) {
 		w.push("b", 1, "one")
 		w.push("c", 1, "one")
 		w.must(w.r.encryption.Escrow.RenewToken(w.ctx, w.group(), "c", 1))
-		w.must(w.r.encryption.RemoveKeyrings(w.ctx, &scope.Scope{Key: scopetest.Key, Group: w.group()}, "c"))
+		w.must(w.r.encryption.RemoveKeyrings(w.ctx, &scope.Scope{Key: scopetest.Key, Group: w.group()}, "c", !stays))
 		is := func(name string) bool {
 			err := w.c.Get(w.ctx, client.ObjectKey{Namespace: scopetest.Key.Namespace, Name: name}, &corev1.Secret{})
 			w.must(client.IgnoreNotFound(err))

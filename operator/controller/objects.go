@@ -239,8 +239,14 @@ func (r *Reconciler) removeSite(ctx context.Context, s *scope.Scope, site string
 	}
 	first = append(first, render.ConfigMap(s.In, gone), render.ReportSecret(s.In, site, nil))
 	kept := "its volume " + v1alpha1.DataVolumeName(s.Key.Name, site) + " stays"
-	if s.Group.Spec.DeletionPolicy == v1alpha1.DeletionDelete {
-		last = append(last, render.DataVolume(s.In, gone))
+	volume := render.DataVolume(s.In, gone)
+	prepared, err := r.apply.Prepared(ctx, volume)
+	if err != nil {
+		return err
+	}
+	dataGoes := !prepared && !scope.Keeps(s.Group)
+	if dataGoes {
+		last = append(last, volume)
 		kept = "its volume was deleted"
 	}
 	last = append(last, render.SiteService(s.In, gone))
@@ -256,7 +262,7 @@ func (r *Reconciler) removeSite(ctx context.Context, s *scope.Scope, site string
 		return err
 	}
 	r.Work.ForgetSite(s.SiteKey(site))
-	if err := r.encryption.RemoveKeyrings(ctx, s, site); err != nil {
+	if err := r.encryption.RemoveKeyrings(ctx, s, site, dataGoes); err != nil {
 		return err
 	}
 	if err := remove(last); err != nil {

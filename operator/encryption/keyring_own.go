@@ -114,7 +114,7 @@ func (r *Encryption) completeRestored(ctx context.Context, s *scope.Scope, site 
 }
 
 // RemoveKeyrings removes the token of a site that left the specification, and its keyrings if its data goes too.
-func (r *Encryption) RemoveKeyrings(ctx context.Context, s *scope.Scope, site string) error {
+func (r *Encryption) RemoveKeyrings(ctx context.Context, s *scope.Scope, site string, dataGoes bool) error {
 	if r.Escrow == nil || !scope.Encrypted(s.Group) {
 		return nil
 	}
@@ -122,7 +122,7 @@ func (r *Encryption) RemoveKeyrings(ctx context.Context, s *scope.Scope, site st
 	if err := r.Escrow.DropToken(ctx, s.Group, site); err != nil {
 		return err
 	}
-	if s.Group.Spec.DeletionPolicy != v1alpha1.DeletionDelete {
+	if !dataGoes {
 		return nil
 	}
 	items, err := r.escrowList(ctx, s.Group, site)

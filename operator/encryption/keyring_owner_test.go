@@ -253,7 +253,7 @@ func TestWhatGoesWithASite(t *testing.T) {
 			if tt.noListener {
 				sh.Escrow = nil
 			}
-			if err := sh.RemoveKeyrings(t.Context(), s, "c"); !errors.Is(err, cmp.Or(tt.token, tt.list, tt.remove)) {
+			if err := sh.RemoveKeyrings(t.Context(), s, "c", len(tt.options) > 0); !errors.Is(err, cmp.Or(tt.token, tt.list, tt.remove)) {
 				t.Errorf("got %v", err)
 			}
 			if dropped := slices.Equal(sh.escrow.calls, []string{"drop c"}); dropped == tt.untouched {
