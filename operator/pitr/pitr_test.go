@@ -194,6 +194,12 @@ func TestTheEarliestPoint(t *testing.T) {
 	if got := Earliest([]v1alpha1.MysqlBackup{changed(old, there), changed(young, here)}, place, kept); !got.Equal(young.Status.FinishedAt.Time) {
 		t.Errorf("a backup in a bucket of the same name on another server is the first point: %s", got)
 	}
+	unusable := changed(old, func(s *v1alpha1.MysqlBackupStatus) {
+		s.Verified = &v1alpha1.BackupVerified{Outcome: v1alpha1.BackupNotRestorable}
+	})
+	if got := Earliest([]v1alpha1.MysqlBackup{unusable, young}, place, kept); !got.Equal(young.Status.FinishedAt.Time) {
+		t.Errorf("a backup that could not be restored is the first point: %s", got)
+	}
 	leaving := old
 	leaving.DeletionTimestamp = at(0)
 	held := Held{Executed: set(a + ":1-50"), ServerUUID: a, Archived: set(a + ":1-50"), ArchivedKnown: true}
