@@ -153,22 +153,11 @@ func (b *Bucket) eachOf(ctx context.Context, options *blob.ListOptions, most int
 	}
 	seen := 0
 	for token := blob.FirstPageToken; ; {
-		var page []*blob.ListObject
-		err := b.call(ctx, "list", options.Prefix, func(ctx context.Context) error {
-			var err error
-			var next []byte
-			page, next, err = b.objects.ListPage(ctx, token, 1000, options)
-			if err == nil {
-				token = next
-			}
-			if errors.Is(err, io.EOF) {
-				page, token, err = nil, nil, nil
-			}
-			return err
-		})
+		page, next, err := b.page(ctx, options, token)
 		if err != nil {
 			return err
 		}
+		token = next
 		for _, o := range page {
 			if seen++; seen > most {
 				return &Error{Kind: Other, Op: "list", Key: options.Prefix, Detail: "there are more objects than we write"}
@@ -181,6 +170,19 @@ func (b *Bucket) eachOf(ctx context.Context, options *blob.ListOptions, most int
 			return nil
 		}
 	}
+}
+
+// page returns one page of a listing, and what the next one begins with; nothing for the last.
+func (b *Bucket) page(ctx context.Context, options *blob.ListOptions, token []byte) (page []*blob.ListObject, next []byte, err error) {
+	err = b.call(ctx, "list", options.Prefix, func(ctx context.Context) error {
+		var err error
+		page, next, err = b.objects.ListPage(ctx, token, 1000, options)
+		if errors.Is(err, io.EOF) {
+			page, next, err = nil, nil, nil
+		}
+		return err
+	})
+	return page, next, err
 }
 
 // Delete removes a backup. The manifest goes first: without it there is no backup, and Sweep removes what a crash leaves.

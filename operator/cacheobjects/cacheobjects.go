@@ -133,15 +133,21 @@ func (o *Objects) converge(ctx context.Context, in render.Input, have objects, o
 			wanted = append(wanted, set)
 		}
 	}
+	return o.applyAll(ctx, in, wanted, out)
+}
+
+func (o *Objects) applyAll(ctx context.Context, in render.Input, wanted []client.Object, out *Result) (Trouble, error) {
 	for _, obj := range wanted {
-		if err := o.Apply(ctx, in.Group, obj); err != nil {
-			if why := Settle(err); why != "" {
-				trouble := Trouble{why, err.Error()}
-				out.stuck(trouble)
-				return trouble, nil
-			}
-			return Trouble{}, fmt.Errorf("apply %s: %w", obj.GetName(), err)
+		err := o.Apply(ctx, in.Group, obj)
+		if err == nil {
+			continue
 		}
+		if why := Settle(err); why != "" {
+			trouble := Trouble{why, err.Error()}
+			out.stuck(trouble)
+			return trouble, nil
+		}
+		return Trouble{}, fmt.Errorf("apply %s: %w", obj.GetName(), err)
 	}
 	return Trouble{}, nil
 }

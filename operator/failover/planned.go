@@ -203,11 +203,7 @@ func evacuate(s Snapshot, d Decision, a Site) Decision {
 		case c.Site.Name == a.Name:
 			continue
 		case why.Reason != "":
-			if why.Reason == v1alpha1.ReasonLargeChange {
-				each, lasting = append(each, why.Message), append(lasting, "a large transaction on "+a.Name+" is not committed, and the operator waits for its end without a limit") // without its size, which changes
-			} else {
-				each, lasting = append(each, why.Message), append(lasting, why.Message)
-			}
+			each, lasting = append(each, why.Message), append(lasting, lastingWords(a, why))
 			if slices.Contains([]Reason{v1alpha1.ReasonModeObserve, v1alpha1.ReasonPaused, v1alpha1.ReasonLargeChange, v1alpha1.ReasonVolumeTerminating}, why.Reason) {
 				reason, advice = why.Reason, why.Remedies
 			}
@@ -235,6 +231,14 @@ func evacuate(s Snapshot, d Decision, a Site) Decision {
 		return d // a node may stay cordoned for days
 	}
 	return d.within(s.Policy.PollInterval / 20)
+}
+
+// lastingWords say why a site may not take over without what changes with every look.
+func lastingWords(a Site, why promotion.Refusal) string {
+	if why.Reason == v1alpha1.ReasonLargeChange {
+		return "a large transaction on " + a.Name + " is not committed, and the operator waits for its end without a limit"
+	}
+	return why.Message
 }
 
 // stays says that the role stays on a site that is about to go, once that has lasted for leavingStands. The person who
