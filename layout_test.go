@@ -116,6 +116,7 @@ var layout = map[string]rule{
 	"operator/scope":                  {own: []string{"operator/render", "operator/upgrade", "operator/report", "operator/request", "api/pace", "api/v1alpha1", "api/wire", "internal/gtid"}},
 	"operator/apply":                  {own: []string{"api/v1alpha1"}},
 	"operator/work":                   {own: []string{"operator/scope", "operator/lineage", "operator/facts", "operator/failover", "operator/keyring", "api/v1alpha1", "api/wire", "internal/gtid", "internal/mysql"}},
+	"operator/trim":                   {own: []string{"api/v1alpha1"}},
 	"operator/volumes":                {own: []string{"operator/scope", "operator/report", "api/v1alpha1"}},
 	"operator/scope/scopetest":        {own: []string{"operator/scope", "operator/signing", "api/v1alpha1"}},
 	"operator/restoring":              {own: []string{"operator/scope", "operator/keyring", "operator/render", "operator/report", "operator/restore", "api/v1alpha1"}},

@@ -16,6 +16,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/controller"
 	"github.com/mysql-mfg/mfg/operator/leading"
+	"github.com/mysql-mfg/mfg/operator/trim"
 )
 
 // newManager makes the manager. It caches only what the operator manages itself: with every Secret and ConfigMap of a
@@ -33,7 +34,7 @@ func newManager(s settings, term *leading.Term) (ctrl.Manager, error) {
 	}
 	// With a thousand groups the first looks after a start make some thousand requests, and polls wait for their own.
 	config.QPS, config.Burst = 300, 600
-	options := cache.Options{ByObject: controller.CacheByObject(), DefaultTransform: controller.TransformTrim()}
+	options := cache.Options{ByObject: controller.CacheByObject(), DefaultTransform: trim.Transform()}
 	if list := elements(s.watchNamespaces); len(list) > 0 {
 		options.DefaultNamespaces = map[string]cache.Config{}
 		for _, name := range list {

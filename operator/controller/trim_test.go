@@ -23,6 +23,7 @@ import (
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
+	"github.com/mysql-mfg/mfg/operator/trim"
 )
 
 // fromCache makes a client read as from the manager's cache: trimmed. Every test of the controller runs over it, so that
@@ -33,7 +34,7 @@ func fromCache() interceptor.Funcs {
 			if err := c.Get(ctx, key, o, opts...); err != nil {
 				return err
 			}
-			_, err := Trim(o)
+			_, err := trim.Object(o)
 			return err
 		},
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
@@ -41,7 +42,7 @@ func fromCache() interceptor.Funcs {
 				return err
 			}
 			return meta.EachListItem(list, func(o runtime.Object) error {
-				_, err := Trim(o)
+				_, err := trim.Object(o)
 				return err
 			})
 		},
@@ -67,7 +68,7 @@ func renderedPod(t *testing.T) *corev1.Pod {
 func TestTrimKeepsWhatIsRead(t *testing.T) {
 	pod := renderedPod(t)
 	whole := pod.DeepCopy()
-	if _, err := Trim(pod); err != nil {
+	if _, err := trim.Object(pod); err != nil {
 		t.Fatal(err)
 	}
 	whole.ManagedFields = nil
@@ -112,7 +113,7 @@ func TestTrimSavesMemory(t *testing.T) {
 	pod := renderedPod(t)
 	group := scopetest.Group(withTLS)
 	in := render.Input{Group: group, Install: render.Install{SidecarImage: "sidecar:test"}}
-	group.Annotations = map[string]string{lastApplied: "{}", "mine": "stays"}
+	group.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "mine": "stays"}
 	node := &corev1.Node{Status: corev1.NodeStatus{Images: make([]corev1.ContainerImage, 50)}, Spec: corev1.NodeSpec{Unschedulable: true}}
 	for name, tc := range map[string]struct {
 		obj  client.Object
@@ -122,7 +123,7 @@ func TestTrimSavesMemory(t *testing.T) {
 		"config map": {render.ConfigMap(in, group.Spec.Sites[0]), 0.5}, "node": {node, 0.5},
 	} {
 		before := size(t, tc.obj)
-		if _, err := Trim(tc.obj); err != nil {
+		if _, err := trim.Object(tc.obj); err != nil {
 			t.Fatal(err)
 		}
 		if after := size(t, tc.obj); after > before*tc.keep {
@@ -133,18 +134,18 @@ func TestTrimSavesMemory(t *testing.T) {
 	group.Spec.PodAnnotations = map[string]string{"example.org/notes": strings.Repeat("x", 10_000)}
 	d := render.Deployment(in, group.Spec.Sites[0])
 	for name, obj := range map[string]client.Object{"pod": &corev1.Pod{ObjectMeta: d.Spec.Template.ObjectMeta}, "deployment": d} {
-		if _, err := Trim(obj); err != nil || size(t, obj) > 3000 {
+		if _, err := trim.Object(obj); err != nil || size(t, obj) > 3000 {
 			t.Errorf("%s: annotations of the group stay: %.0f bytes, %v", name, size(t, obj), err)
 		}
 	}
-	if _, err := Trim(group); err != nil || group.Annotations[lastApplied] != "" || group.Annotations["mine"] != "stays" {
+	if _, err := trim.Object(group); err != nil || group.Annotations[corev1.LastAppliedConfigAnnotation] != "" || group.Annotations["mine"] != "stays" {
 		t.Errorf("annotations %v, %v", group.Annotations, err)
 	}
 	if !node.Spec.Unschedulable {
 		t.Error("a cordoned node looks as if it were not")
 	}
 	gone := toolscache.DeletedFinalStateUnknown{Key: "shop/orders-a-1", Obj: &appsv1.Deployment{}}
-	if out, err := Trim(gone); err != nil || out != any(gone) {
+	if out, err := trim.Object(gone); err != nil || out != any(gone) {
 		t.Errorf("got %v, %v", out, err)
 	}
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package controller
+// Package trim takes from objects of the cache what the operator never reads there.
+package trim
 
 import (
 	"maps"
@@ -19,7 +20,7 @@ import (
 // lastApplied is where kubectl apply leaves a second copy of the whole object.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// Trim removes from an object what the operator never reads from the cache. With a thousand groups that is most of the
+// Object removes from an object what the operator never reads from the cache. With a thousand groups that is most of the
 // memory. It names what goes, not what stays: a field unknown here stays. Code that needs a removed field reads it live;
 // an object from the cache is written back only in parts (apply, merge patches), never whole.
 //
@@ -30,7 +31,7 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 //	Job           the spec of its template
 //	ConfigMap     data
 //	Node          images, volumes
-func Trim(obj any) (any, error) {
+func Object(obj any) (any, error) {
 	o, ok := obj.(client.Object)
 	if !ok {
 		return obj, nil // an object that was deleted while the watch was down
@@ -62,8 +63,8 @@ func Trim(obj any) (any, error) {
 	return obj, nil
 }
 
-// TransformTrim returns Trim as the cache's transform function.
-func TransformTrim() cache.TransformFunc { return Trim }
+// Transform returns Object as the cache's transform function.
+func Transform() cache.TransformFunc { return Object }
 
 func trimPod(spec *corev1.PodSpec) {
 	spec.Volumes, spec.Affinity, spec.Tolerations, spec.TopologySpreadConstraints = nil, nil, nil, nil
