@@ -25,6 +25,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/render"
 )
@@ -34,6 +36,7 @@ import (
 func TestValkeyTakesWhatIsRendered(t *testing.T) {
 	for name, in := range map[string]render.Input{
 		"memory":        input(cache(v1alpha1.CacheValkey)),
+		"much memory":   input(cache(v1alpha1.CacheValkey, func(c *v1alpha1.CacheSpec) { c.MaxMemory = resource.MustParse("16Gi") })),
 		"volume":        input(cache(v1alpha1.CacheValkey, stored, set("maxmemory-policy", "noeviction"))),
 		"TLS":           input(tls, cache(v1alpha1.CacheValkey)),
 		"quoted values": input(cache(v1alpha1.CacheValkey, set("notify-keyspace-events", "", "timeout", "30"))),
@@ -47,7 +50,10 @@ func TestValkeyTakesWhatIsRendered(t *testing.T) {
 				t.Fatalf("with the password: %q", answer)
 			}
 			want := map[string]string{"masterauth": cachePassword, "maxmemory": "536870912", "repl-diskless-sync-delay": "0", "appendonly": "no",
-				"enable-debug-command": "no", "client-output-buffer-limit": "normal 0 0 0 slave 268435456 268435456 0 pubsub 33554432 8388608 60", "protected-mode": "no", "maxmemory-policy": "volatile-lru", "save": ""}
+				"enable-debug-command": "no", "client-output-buffer-limit": "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60", "protected-mode": "no", "maxmemory-policy": "volatile-lru", "save": ""}
+			if name == "much memory" {
+				want["maxmemory"], want["client-output-buffer-limit"] = "17179869184", "normal 0 0 0 slave 2147483648 2147483648 0 pubsub 33554432 8388608 60"
+			}
 			if in.Group.Spec.Cache.Storage != nil {
 				want["save"], want["maxmemory-policy"] = "60 1", "noeviction"
 			}
