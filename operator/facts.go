@@ -81,7 +81,7 @@ func siteFacts(s monitor.SiteFacts, active string) scope.SiteFacts {
 		Following: s.MySQL.ReplicaOf == active && s.MySQL.IORunning && s.MySQL.SQLRunning && !s.MySQL.Delayed,
 		Filtered:  s.MySQL.Filtered || s.View.Filtered != "" && s.View.Filtered == s.MySQL.ServerUUID,
 		VolumeID:  s.Sidecar.Report.VolumeID, Keyring: keyringOf(s), ReportedAt: reportedAt(s), Certificate: certificateOf(s), Engines: enginesOf(s),
-		Lasts: s.Provisioned && !s.Removed && !s.OtherVolume && !s.Pod.VolumeGoes, VolumeGoes: s.Pod.VolumeGoes,
+		Lasts: s.Lasts(), VolumeGoes: s.Pod.VolumeGoes,
 		Diverged: s.View.State == v1alpha1.SiteDiverged, Errant: s.View.Errant,
 		PasswordSerial: serialOf(s), ReceiverSerial: s.ReceiverSerial, ReceiverVerifies: s.Verified,
 		Version: s.MySQL.Version, AdminAddr: s.AdminAddr, PodName: s.Pod.Name, PodUID: s.Pod.UID,

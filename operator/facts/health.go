@@ -7,6 +7,12 @@ import "time"
 // ProbeValid is how old a sidecar's last try to write may be and still say anything.
 const ProbeValid = 10 * time.Second
 
+// Lasts is true if the site counts as another copy of the group's data (I14): it has the data, on its own volume, and neither the site nor its
+// volume is about to go.
+func (s Site) Lasts() bool {
+	return s.Provisioned && !s.Removed && !s.OtherVolume && !s.Pod.VolumeGoes
+}
+
 // Unescrowed says why what the site would acknowledge could not be read once its pod is gone (I16); empty if that is not so. A sealed keyring comes
 // from escrow, and a site without one has nothing to lose. A file that is being written has no digest, and is not in escrow either.
 func (s Site) Unescrowed() string {
