@@ -107,6 +107,27 @@ func TestAPlainGroupIntoAnEncryptedOne(t *testing.T) {
 	sameButEncrypted(t, digests(t, s.Root(t)), digests(t, db))
 }
 
+// What an encrypted group has in the clear by choice, its own backup brings back as it was: a table in the system tablespace cannot be encrypted, and
+// the backup must not be lost for it.
+func TestAnEncryptedGroupKeepsWhatItChose(t *testing.T) {
+	t.Parallel()
+	s := origin(t, mysqltest.Options{Keyring: true})
+	s.Exec(t, "CREATE DATABASE d", "CREATE TABLE d.hidden (t TEXT)", "CREATE TABLE d.chosen (t TEXT) ENCRYPTION = 'N'",
+		"CREATE TABLE d.stuck (id INT) TABLESPACE innodb_system ENCRYPTION = 'N'", "CREATE DATABASE open ENCRYPTION = 'N'", "CREATE TABLE open.t (id INT)",
+		"INSERT INTO d.stuck VALUES (1)", "CREATE TABLE d.mine (id INT) ENGINE = MyISAM ENCRYPTION = 'N'", "INSERT INTO d.mine VALUES (1)")
+	j := newJob(t, true).from(s)
+	made := j.must("make")
+	j.must("verify")
+	j.site(true)
+	if err := os.RemoveAll(filepath.Join(j.dir, "keyring", "keyring")); err != nil {
+		t.Fatal(err)
+	}
+	if loaded := j.must("load"); loaded.Rows != made.Rows {
+		t.Errorf("loaded: %+v", loaded)
+	}
+	same(t, digests(t, s.Root(t)), digests(t, j.opened("/srv/volume/data.restored", true)))
+}
+
 // What archived logs of a plain group make is encrypted before the group opens. A table that InnoDB cannot encrypt is refused, and people are
 // told of one of another engine.
 func TestPlainLogsIntoAnEncryptedGroup(t *testing.T) {

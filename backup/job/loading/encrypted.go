@@ -17,6 +17,9 @@ import (
 // whose tables are encrypted, what comes from one without encryption would stay in the clear, and so would tables that are made later in its
 // databases. So the dump is changed on its way, which keeps rows in the clear from the disk, and what is left after the replay is altered.
 
+// What comes from an encrypted group is loaded as it was there: its people chose what is in the clear, and a table in the system tablespace cannot be
+// encrypted. A backup must not be lost for that.
+
 // encryptsTables is true if the tables of this server are encrypted unless somebody chooses otherwise.
 func encryptsTables(ctx context.Context, conn *sql.Conn, keyring string) (bool, error) {
 	if keyring == "" {
@@ -116,8 +119,8 @@ func (e *encrypting) chosen(b byte, code bool) byte {
 const (
 	plainDatabases   = "SELECT schema_name FROM information_schema.schemata WHERE default_encryption <> 'YES' AND " + mysqld.UserSchemas
 	plainTablespaces = "SELECT name FROM information_schema.innodb_tablespaces WHERE encryption <> 'Y' AND space_type = 'General' AND name <> 'mysql'"
-	// plainFiles counts the files of InnoDB, but for those that the bootstrap encrypts, and the tables in the system tablespace, which cannot be.
-	plainFiles = "SELECT (SELECT COUNT(*) FROM information_schema.innodb_tablespaces WHERE encryption <> 'Y' AND space_type IN ('Single', 'General') AND name NOT IN ('mysql', 'sys/sys_config')) + " +
+	// plainFiles counts the files of InnoDB, but for those in databases of the server, which no dump has, and the tables in the system tablespace, which cannot be.
+	plainFiles = "SELECT (SELECT COUNT(*) FROM information_schema.innodb_tablespaces WHERE encryption <> 'Y' AND space_type IN ('Single', 'General') AND name <> 'mysql' AND name NOT LIKE 'mysql/%' AND name NOT LIKE 'sys/%') + " +
 		"(SELECT COUNT(*) FROM information_schema.innodb_tables WHERE space = 0 AND name LIKE '%/%')"
 	// Conditions of Server.TablesThat. Tables of the last engines have no rows here.
 	plainTables = "engine = 'InnoDB' AND create_options NOT LIKE '%ENCRYPTION=_Y_%' AND "

@@ -40,6 +40,7 @@ func (l *loading) logical(ctx context.Context) error {
 	if l.encrypts, err = encryptsTables(ctx, conn, l.Config.Server.KeyringFile); err != nil {
 		return terms.Fail(terms.ServerFailed, err)
 	}
+	l.encrypts = l.encrypts && !l.backup.Manifest.DataEncrypted
 	before := []string{"ALTER INSTANCE DISABLE INNODB REDO_LOG"}
 	for _, t := range l.facts.Tablespaces {
 		before = append(before, tablespaceStatement(t, l.encrypts || t.Encrypted && l.Config.Server.KeyringFile != ""))
