@@ -182,8 +182,8 @@ func mayBePrepared(obj client.Object) bool {
 	return false
 }
 
-// IsPrepared is true for a volume or a Secret that the group found and did not make. Whoever may edit groups chooses their names, so it may be
-// another application's: the group uses it, does not own it and never deletes it. What the group made and somebody took the labels
+// IsPrepared is true for a volume or a Secret that the group found and did not make. People who may edit groups choose the names, so it may
+// belong to another application: the group uses it, does not own it and never deletes it. What the group made and somebody took the labels
 // of counts as prepared too, unless the group controls it: nobody can tell, and what stays can still be deleted.
 func IsPrepared(obj client.Object) bool {
 	unclaimed := obj.GetLabels()[v1alpha1.LabelGroup] == "" && metav1.GetControllerOf(obj) == nil

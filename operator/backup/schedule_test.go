@@ -194,8 +194,8 @@ func TestNoTimeIsActedUponTwice(t *testing.T) {
 	})
 }
 
-// Whoever looks again when it is told to acts on every time of the schedule, with half of its deadline left, whatever the name is by which starts are
-// spread.
+// An operator that looks again when Decide says so acts on every time of the schedule, with half of the deadline left, for any name by which starts
+// are spread.
 func TestWhoLooksInTimeActsOnEveryTime(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		cron := cronOf(t, rapid.SampledFrom([]string{"0 2 * * *", "@weekly", "*/15 * * * *", "* * * * *", "30 2,3 * * *"}).Draw(r, "cron"), zone(t, "Europe/Berlin"))

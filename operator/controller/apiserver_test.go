@@ -122,7 +122,7 @@ func (c *cluster) replacesKey() {
 // anyContent defines a kind of another project, with no schema.
 func anyContent(group, version, plural, kind string) *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{
-		// The groups of k8s.io are taken only with a word of whoever approved them.
+		// The API server takes groups of k8s.io only with this annotation, which says who approved them.
 		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group, Annotations: map[string]string{"api-approved.kubernetes.io": "unapproved, for a test"}},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: group, Scope: apiextensionsv1.NamespaceScoped,

@@ -106,7 +106,7 @@ func TestTheKeyringsOfOthersOutliveASecondLoad(t *testing.T) {
 }
 
 // I25: what is ordered once a restore is complete, and before the group was open, is not taken for done: neither another backup nor another place of the same
-// name. In a pause nothing is said to move, and the order of before is done as soon as it is asked for again.
+// name. While the group is paused, status reports no progress. When the earlier order is back, it counts as done.
 func TestAnotherOrderAfterTheRestoreOpensNothingI25(t *testing.T) {
 	for name, change := range map[string]scopetest.Option{
 		"another backup": func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.InitFromBackup.Backup = "monday" },

@@ -2,8 +2,9 @@
 
 package mysqld
 
-// Lexer tells, byte by byte, what of the text of statements is code, and what stands in quotes or in a comment. Names and values are chosen by
-// whoever may create something in one database, and may hold lines that look like statements of a dump. It reads text as the program mysql does.
+// Lexer tells, byte by byte, what of the text of statements is code, and what stands in quotes or in a comment. An account that
+// may create something in one database chooses names and values, and these may hold lines that look like statements of a dump. The lexer reads text
+// as the program mysql does.
 type Lexer struct {
 	// in is the quote of the name or string, or inLine, or inBlock; 0 is code.
 	in      byte
