@@ -19,12 +19,13 @@ TOOL_helm := helm.sh/helm/v4/cmd/helm
 
 # The parts of `make check`, in the order in which they run.
 CHECKS := format lint tidy generated unit unit-e2e
-# The parts of `make test`. The lab waits more than it computes, so what needs neither the lab nor root runs beside it, one
-# package at a time, and gives way to it. So their time limits are long.
-FIRST := format tidy generated root mysqld backup valkey clone adopt
-BESIDE := lint unit unit-e2e helm release race
+# The parts of `make test`. Servers and the lab wait more than they compute. So the other tests of servers run beside the longest,
+# and what needs neither the lab nor root runs beside the lab, one package at a time. They give way, so their time limits are long.
+FIRST := format tidy generated root
+BESIDE_MYSQLD := backup valkey clone adopt
+BESIDE_LAB := lint unit unit-e2e helm release race
 LAST := terminal apiserver
-TESTS := $(FIRST) lab $(BESIDE) $(LAST)
+TESTS := $(FIRST) mysqld $(BESIDE_MYSQLD) lab $(BESIDE_LAB) $(LAST)
 
 # What compiles has huge pages.
 HUGE := e2e/lab/cluster/huge-pages.sh
@@ -59,16 +60,15 @@ test: $(COUNT) ## Everything: check, helm, mysqld and the lab suites (root, Debi
 	@rm -rf $(OUT); mkdir -p $(OUT); began=$$(date +%s); beside=; \
 	trap '[ -z "$$beside" ] || kill -TERM -- -$$beside; exit 130' INT TERM; \
 	$(call each,$(FIRST)) \
-	echo "beside the lab, shown after it: $(BESIDE)"; \
-	MFG_HUGE_PAGES=0 GOFLAGS="$(GOFLAGS) -p=1" setsid nice -n 19 $(MAKE) --no-print-directory beside >$(OUT)/beside.log 2>&1 & beside=$$!; \
-	$(call each,lab) \
-	wait $$beside; beside=; cat $(OUT)/beside.log; \
+	$(MAKE) --no-print-directory mmdebstrap; \
+	$(call with,mysqld,$(BESIDE_MYSQLD)) \
+	$(call with,lab,$(BESIDE_LAB)) \
 	$(call each,$(LAST)) \
 	$(COUNT) total -dir $(OUT) -took $$(($$(date +%s) - began)) $(TESTS)
 
 .PHONY: beside
 beside:
-	@$(call each,$(BESIDE)) true
+	@$(call each,$(PARTS)) true
 
 .PHONY: check
 check: $(COUNT) ## Format, lint, tidy, generated files, unit tests (no root, under two minutes warm)
@@ -283,6 +283,14 @@ for part in $(1); do \
 	$$huge $(MAKE) --no-print-directory part-$$part || true; done;
 endef
 
+# One part, and others beside it: one package at a time, at the lowest priority. Their output comes after its.
+define with
+echo "beside $(1), shown after it: $(2)"; \
+$(if $(filter $(1),$(ON_THE_LAB)),MFG_HUGE_PAGES=0 )GOFLAGS="$(GOFLAGS) -p=1" setsid nice -n 19 $(MAKE) --no-print-directory beside PARTS="$(2)" >$(OUT)/beside-$(1).log 2>&1 & beside=$$!; \
+$(call each,$(1)) \
+wait $$beside; beside=; cat $(OUT)/beside-$(1).log;
+endef
+
 define run
 rm -rf $(OUT); trap 'exit 130' INT TERM; \
 $(call each,$(1)) \
@@ -338,26 +346,27 @@ part-helm: $(COUNT) bin/helm bin/promtool
 part-release: $(COUNT) bin/helm
 	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part release -no-skip -- -tags helm -count=1 -timeout 40m -run WholeRelease ./release/
 
-# The server comes out of the Debian archive, unpacked by mmdebstrap.
-part-mysqld: $(COUNT)
+# The servers of the next parts come out of the Debian archive, unpacked by mmdebstrap.
+.PHONY: mmdebstrap
+mmdebstrap:
 	@command -v mmdebstrap >/dev/null || { echo "installing the Debian package mmdebstrap"; apt-get -qq update && \
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends mmdebstrap >/dev/null; }
+
+part-mysqld: $(COUNT) mmdebstrap
 	@$(tests) -no-skip -- -tags mysqld -count=1 -timeout 40m ./internal/... ./sidecar/... ./e2e/commits/ ./e2e/demo/stage/ ./operator/render/
 
-# So does Valkey, whose root file system the first of these packages makes, so they are tested one after the other.
-part-valkey: $(COUNT)
-	@command -v mmdebstrap >/dev/null || { echo "installing the Debian package mmdebstrap"; apt-get -qq update && \
-		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends mmdebstrap >/dev/null; }
+# The first of these packages makes Valkey's root file system, so they are tested one after the other.
+part-valkey: $(COUNT) mmdebstrap
 	@$(tests) -no-skip -- -tags valkey -count=1 -p 1 ./operator/cache/engine/ ./operator/render/ ./e2e/dragonfly/
 
 # The shortest tests of backups that take in most of it; `make test-backup` runs all.
-part-backup: $(COUNT)
+part-backup: $(COUNT) mmdebstrap
 	@$(tests) -no-skip -- -tags mysqld -count=1 -run 'TestLogicalRoundTrip|TestLoadRefuses|TestPointInTime$$|TestTheArchiveIsTheBinaryLog/plain' ./backup/job/ ./backup/archiver/
 
-part-clone: $(COUNT)
+part-clone: $(COUNT) mmdebstrap
 	@$(tests) -no-skip -- -tags mysqld -count=1 -run TestOrderedCloneOfARealReplica ./operator/clone/
 
-part-adopt: $(COUNT)
+part-adopt: $(COUNT) mmdebstrap
 	@$(tests) -no-skip -- -tags mysqld -count=1 -run 'TestPlaintextIsListedAndGone|OnARealServer' ./kubectl-mfg/cmd/ ./kubectl-mfg/apppassword/
 
 part-lab: $(COUNT) build
