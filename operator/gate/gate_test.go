@@ -236,7 +236,7 @@ func TestWhichProofPassesI1I2I4(t *testing.T) {
 		"its lease":      {func(q *Question) { q.Now = start.Add(23900 * time.Millisecond) }, Answer{Proof: ProofLease, Vouchers: []string{"b", "c"}, ReadyAt: start.Add(23900 * time.Millisecond)}},
 		"not its lease":  {func(q *Question) { q.Now, q.Old.Outlived = start.Add(time.Hour), true }, Answer{Outlived: true, Vouchers: []string{"b", "c"}, ReadyAt: start.Add(23900 * time.Millisecond)}},
 		"a voucher":      {func(q *Question) { q.Now, q.Sites[2].Acked = start.Add(time.Hour), false }, Answer{Vouchers: []string{"b"}, Blockers: []string{"c"}, ReadyAt: start.Add(23900 * time.Millisecond)}},
-		"a later answer": {func(q *Question) { q.Sites[2].EndedAt = start.Add(time.Second) }, Answer{Vouchers: []string{"b", "c"}, ReadyAt: start.Add(24 * time.Second)}},
+		"a later answer": {func(q *Question) { q.Sites[2].EndedAt = start.Add(time.Second) }, Answer{Vouchers: []string{"b", "c"}, ReadyAt: start.Add(24900 * time.Millisecond)}},
 		"an order":       {func(q *Question) { q.Ordered, q.Now, q.Sites[2].Acked = true, start.Add(23900*time.Millisecond), false }, Answer{Proof: ProofOrder, Vouchers: []string{"b"}, Blockers: []string{"c"}, ReadyAt: start.Add(23900 * time.Millisecond)}},
 		"an order waits": {func(q *Question) { q.Ordered, q.Now = true, start.Add(22*time.Second) }, Answer{Vouchers: []string{"b", "c"}, ReadyAt: start.Add(23900 * time.Millisecond)}},
 		"nobody open":    {func(q *Question) { q.Old, q.Sites = Site{}, q.Sites[1:] }, Answer{Proof: ProofNobodyOpen}},
