@@ -126,6 +126,19 @@ type SiteStatus struct {
 	Version string `json:"version,omitempty"`
 }
 
+// FormerSite is a site that left the spec. Its volume may still be there, and it may come back with it.
+type FormerSite struct {
+	// name that the site had.
+	//
+	// +required
+	Name string `json:"name"`
+	// filtered is the server_uuid of the MySQL of this site, which was seen with a replication filter: it may lack rows that its set says it
+	// has.
+	//
+	// +optional
+	Filtered string `json:"filtered,omitempty"`
+}
+
 // CloneProgress is how far a clone has come, from clone_progress of the recipient.
 type CloneProgress struct {
 	// source is the site whose data is copied.

@@ -8,7 +8,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // Two owners write it, each through its own field manager:
 //   - mfg-monitor-status (operator/monitor): activeSite, activeSiteSince, epoch, transition, cooldownUntil, phase,
-//     rowsOutsideInnoDB, sites[].{state,reason,message,errant,keptFenced,outlivedLease}, readySites, replicationLag, lastFailover, failovers, epochs and the conditions
+//     rowsOutsideInnoDB, sites[].{state,reason,message,errant,keptFenced,outlivedLease}, formerSites, readySites, replicationLag, lastFailover, failovers, epochs and the conditions
 //     Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
 //   - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,unlisted,node,image,version,clone},
 //     encryptionAtRest, passwords, restore, tls, upgrade and the conditions Progressing, TLSReady, TLSRequired, UnbuiltFeatures,
@@ -93,6 +93,13 @@ type MysqlFailoverGroupStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Sites []SiteStatus `json:"sites,omitempty"`
+	// formerSites are the sites that left the spec and of which something counts if they come back.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=1024
+	FormerSites []FormerSite `json:"formerSites,omitempty"`
 	// failovers are the last changes of the active site, newest first; 10 are kept, and older ones that
 	// alone say of a site that it was replaced and may have what the group lost.
 	//

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// gateMargin is what the promotion gate waits on top of both: a site that accepts something later may do it beside another.
+	// gateMargin is the least that the promotion gate waits on top of both: a site that accepts something later may do it beside another.
 	gateMargin = time.Second
 	// noticing is how late a deadline may be renewed for the last time, and its end be acted upon.
 	noticing = 3 * time.Second

@@ -14,22 +14,7 @@ func scenarios() []scenario {
 
 // leaseScenarios: site a is cut off and stays open until its lease runs out; nobody may be opened before.
 var leaseScenarios = []scenario{
-	{name: "the sidecar stands still and its site is cut off", script: func(w *world) {
-		// Only clients reach it, and no kubelet ends it: its supervisor is the one guard that is left.
-		p := w.podAt(w.sites[0])
-		if p == nil || p.sidecar == nil || !p.mysqld.running() {
-			return
-		}
-		w.reached("the sidecar of a stands still")
-		p.sidecar.freeze()
-		p.host.kubelet = false
-		w.isolate(w.sites[0])
-		w.ends = append(w.ends, func() {
-			p.host.kubelet = true
-			p.sidecar.guardedSince = w.now
-			p.sidecar.thaw()
-		})
-	}},
+	{name: "the sidecar stands still and its site is cut off", script: oneGuardLeft},
 	{name: "lease answered by the operator", script: func(w *world) {
 		// Its peers have not answered it for long, so that all rests on when the operator did.
 		w.fromPeers(0)
@@ -119,6 +104,16 @@ var leaseScenarios = []scenario{
 			}
 		})
 	}},
+	{name: "lease that a fast clock counts", shape: fastOperators, script: func(w *world) {
+		w.isolate(w.sites[0])
+		w.after(12*time.Second, func() {
+			if m := w.server(0); m != nil {
+				w.reached("a answers no SQL while its lease ends, and a time service makes the operators' clocks faster")
+				m.stuck = w.now + time.Minute
+			}
+		})
+	}},
+	{name: "lease that a fast clock counts, and a sidecar that hangs", shape: fastOperators, script: oneGuardLeft},
 	{name: "lease that was longer", shape: func(w *world) { w.policy.lease = 30 * time.Second }, script: func(w *world) {
 		w.reached("a is cut off and the lease is made shorter")
 		w.isolate(w.sites[0])
@@ -142,3 +137,28 @@ var leaseScenarios = []scenario{
 			})
 		})
 	}}}
+
+// fastOperators makes the clocks of the operators' machines as fast as a time service may (chrony, by a twelfth), by the clock of site a.
+func fastOperators(w *world) {
+	w.policy.fenceTimeout = 2 * time.Second
+	for _, host := range w.operatorHosts() {
+		host.clock.rate = w.sites[0].host.clock.rate * 13 / 12
+	}
+}
+
+// oneGuardLeft: only clients reach site a, and no kubelet ends it: its supervisor is the one guard that is left.
+func oneGuardLeft(w *world) {
+	p := w.podAt(w.sites[0])
+	if p == nil || p.sidecar == nil || !p.mysqld.running() {
+		return
+	}
+	w.reached("the sidecar of a stands still")
+	p.sidecar.freeze()
+	p.host.kubelet = false
+	w.isolate(w.sites[0])
+	w.ends = append(w.ends, func() {
+		p.host.kubelet = true
+		p.sidecar.guardedSince = w.now
+		p.sidecar.thaw()
+	})
+}

@@ -119,6 +119,9 @@ type Durable struct {
 	Planned *Planned
 	// Outlived are the sites that were seen to accept writes after their lease must have ended, sorted.
 	Outlived []string
+	// Filtered is the UUID of the server of each site that was seen with a replication filter, also of one that left the specification; nil
+	// if there is none.
+	Filtered map[string]string
 	// Runs are the incarnations of each site that are not known to have ended, in the order in which they were seen.
 	Runs map[string][]Run
 	// RowsOutside is how many tables with rows outside InnoDB the active site had when it was last seen open.

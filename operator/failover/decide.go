@@ -34,7 +34,7 @@ func Decide(s Snapshot, old Memory) Decision {
 	default:
 		d = steady(s, d, old)
 	}
-	d = settlePlanned(s, d).noteOutlived(s).noteRows(s).noteRuns(s, known)
+	d = settlePlanned(s, d).noteOutlived(s).noteFiltered(s).noteRows(s).noteRuns(s, known)
 	if last := d.lastCandidate(s); last != "" {
 		d.Memory.At(last).LastCandidateAt = s.Now
 	}

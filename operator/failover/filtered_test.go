@@ -3,6 +3,7 @@
 package failover
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -80,5 +81,32 @@ func TestWhoSkippedTransactionsStaysUnfitI7(t *testing.T) {
 	s.Sites[1].MySQL.SuperReadOnly, s.Sites[1].MySQL.ReadOnly, s.Sites[1].MySQL.Filtered = false, false, false
 	if m = memory.Remember(s, m); m.Of("b").Filtered != "" {
 		t.Error("the data of a site that was opened by order is the group's, and it is still called short of rows")
+	}
+}
+
+// TestWhoSkippedTransactionsIsDurableI7I9: before anything is done, and once.
+func TestWhoSkippedTransactionsIsDurableI7I9(t *testing.T) {
+	b := map[string]string{"b": "its server"}
+	for name, tc := range map[string]struct {
+		remembered, status map[string]string
+		persist            bool
+	}{
+		"nothing":    {nil, nil, false},
+		"found":      {b, nil, true},
+		"noted":      {b, b, false},
+		"another":    {b, map[string]string{"b": "the former server"}, true},
+		"it is over": {nil, b, true},
+	} {
+		m := Memory{Sites: map[string]*SiteMemory{"a": {}}}
+		for site, server := range tc.remembered {
+			m.At(site).Filtered = server
+		}
+		d := (Decision{Memory: m}).noteFiltered(Snapshot{Status: Durable{Filtered: tc.status}})
+		if d.Persist != tc.persist || !maps.Equal(d.Status.Filtered, tc.remembered) {
+			t.Errorf("I7, I9: %s: persist %t, %v", name, d.Persist, d.Status.Filtered)
+		}
+	}
+	if d := (Decision{Persist: true}).noteFiltered(Snapshot{}); !d.Persist || d.Status.Filtered != nil {
+		t.Errorf("what else has to be durable: %t, %v", d.Persist, d.Status.Filtered)
 	}
 }

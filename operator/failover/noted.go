@@ -54,6 +54,24 @@ func (d Decision) noteOutlived(s Snapshot) Decision {
 	return d
 }
 
+// noteFiltered makes durable whose server skipped transactions, or may have: the next operator must not take its sets for whole, also if
+// the site has left the specification meanwhile and comes back with its volume (I7, I9).
+func (d Decision) noteFiltered(s Snapshot) Decision {
+	var servers map[string]string
+	for name, site := range d.Memory.Sites {
+		if site.Filtered == "" {
+			continue
+		}
+		if servers == nil {
+			servers = map[string]string{}
+		}
+		servers[name] = site.Filtered
+	}
+	d.Persist = d.Persist || !maps.Equal(servers, s.Status.Filtered)
+	d.Status.Filtered = servers
+	return d
+}
+
 // noteRows makes durable what the active site has outside InnoDB while it is open: the next operator may see only the others (I9).
 func (d Decision) noteRows(s Snapshot) Decision {
 	if d.Reason == v1alpha1.ReasonStatusBehind {

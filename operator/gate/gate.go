@@ -13,16 +13,28 @@ import (
 )
 
 const (
-	// leastMargin covers scheduling delay, the round trip of the last answer, and what two clocks differ by over the usual lease.
+	// leastMargin covers scheduling delay and the round trip of the last answer, however short the lease is.
 	leastMargin = time.Second
-	// usualLease is what a lease and the fence's deadline are together by default.
-	usualLease = 22 * time.Second
+	// hurry is by how much a time service makes this process's clock run faster at most: 1/hurry, chrony's limit (8.3 %).
+	hurry = 12
+	// drift is by how much two clocks differ that no time service changes, at most: 1/drift.
+	drift = 2000
+	// lastLook is how often the supervisor of mysqld looks at its deadline. If the sidecar hangs, mysqld ends that much later.
+	lastLook = 50 * time.Millisecond
+	// marginStep is what a margin is a multiple of: people read it.
+	marginStep = 100 * time.Millisecond
 )
 
 // Margin is added to a lease and the fence's deadline, which lease is the sum of, before the lease counts as run out. A time service
-// makes this process's clock run faster (chrony by up to 8.3 %), and over a long lease that is more than a second. Sidecars count by a
-// clock that no time service changes.
-func Margin(lease time.Duration) time.Duration { return leastMargin + max(0, lease-usualLease)/10 }
+// makes this process's clock run faster, and what may still accept commits counts by a clock that no time service changes. So after
+// lease and Margin by this clock, at least lease and lastLook have passed by that one. 1.9 s with the defaults.
+func Margin(lease time.Duration) time.Duration {
+	counted := lease + lastLook
+	counted += counted / hurry
+	counted += counted / drift
+	exact := counted - lease
+	return max(leastMargin, (exact + marginStep - 1).Truncate(marginStep))
+}
 
 // OpenValidity is twice as long as a sidecar could still act on an answer that permits it to open. A sidecar
 // refuses to open on an answer older than 2 s since it asked.

@@ -19,6 +19,9 @@ import (
 // comes late costs nothing.
 const SpeaksFor = 3 * time.Second
 
+// slew is by how much a time service makes a clock run faster or slower at most: 1/slew (chrony's limit, 8.3 %).
+const slew = 12
+
 // longestPromise bounds what is believed of an identity.
 const longestPromise = time.Minute
 
@@ -82,11 +85,13 @@ func (t *Term) Renewed(asked time.Time) {
 	t.renewed = asked
 }
 
-// MaySpeak is true while the last renewal is young, also by the clock that went on while the machine was suspended.
+// MaySpeak is true while the last renewal is young, also by the clock that went on while the machine was suspended, and by one that runs
+// at its right speed if a time service slows this one down.
 func (t *Term) MaySpeak(now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !t.renewed.IsZero() && clock.Elapsed(t.renewed, now) <= SpeaksFor
+	age := clock.Elapsed(t.renewed, now)
+	return !t.renewed.IsZero() && age+age/(slew-1) <= SpeaksFor
 }
 
 // Look notes which renewal the API server showed, in an answer that was here at that time. It was asked for before.
@@ -110,7 +115,7 @@ func (t *Term) Took(from Record) {
 	t.former = time.Time{}
 	// Of a renewal that was not seen, and of a holder that promises nothing, nothing is known.
 	if d, ok := promised(from.Holder); ok && from == t.shown && !t.shownAt.IsZero() {
-		t.former = t.shownAt.Add(d)
+		t.former = t.shownAt.Add(d + d/slew) // the clock of this process may run faster
 	}
 }
 

@@ -61,14 +61,16 @@ func (l *loop) load(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) err
 	l.durable, l.loaded = durable, true
 	l.told.Resume(durable.Planned) // the operator said it before the restart
 	for _, site := range live.Status.Sites {
-		// A site found diverged stays so until it can be compared again, one with a filter until it is copied, also across a restart of the operator.
+		// A site found diverged stays so until it can be compared again, also across a restart of the operator.
 		set, _ := gtid.Parse(site.Errant)
 		l.memory = l.memory.With(site.Name, func(is *failover.SiteMemory) {
-			is.Filtered = cmp.Or(is.Filtered, site.Filtered)
 			if is.Diverged.IsEmpty() {
 				is.Diverged = set
 			}
 		})
+	}
+	for name, server := range durable.Filtered { // until it is copied, also if it left the specification (I7)
+		l.memory = l.memory.With(name, func(is *failover.SiteMemory) { is.Filtered = cmp.Or(is.Filtered, server) })
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package monitor
 import (
 	"errors"
 	"reflect"
+	"strconv"
 	"testing"
 	"time"
 
@@ -14,9 +15,11 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/operator/authority"
+	"github.com/mysql-mfg/mfg/operator/facts/factstest"
 	"github.com/mysql-mfg/mfg/operator/failover"
 	"github.com/mysql-mfg/mfg/operator/monitor/groupevents"
 	"github.com/mysql-mfg/mfg/operator/monitor/groupstatus"
+	"github.com/mysql-mfg/mfg/operator/promotion"
 	"github.com/mysql-mfg/mfg/operator/signing"
 )
 
@@ -157,7 +160,9 @@ func TestWhatMustBeWrittenBeforeItIsActedOnI2(t *testing.T) {
 func TestWhatALoopBeginsWithI9(t *testing.T) {
 	l := testLoop(t, &pushes{}, nil)
 	group := &v1alpha1.MysqlFailoverGroup{}
-	group.Status = groupstatus.Of(group, moving(), []failover.View{{Name: "east"}, {Name: "west", Filtered: "u-west"}})
+	durable := moving()
+	durable.Filtered = map[string]string{"west": "u-west", "south": "u-south"}
+	group.Status = groupstatus.Of(group, durable, []failover.View{{Name: "east"}, {Name: "west", Filtered: "u-west"}})
 	group.Status.Sites[0].Errant, group.Status.Sites[1].Errant = someSet.String(), "?"
 	keys := &keyReader{}
 	l.m.Keys, l.authority = &signing.Keys{Live: keys, Namespace: "mfg-system"}, authority.New()
@@ -182,9 +187,11 @@ func TestWhatALoopBeginsWithI9(t *testing.T) {
 	if err := l.load(t.Context(), group); err != nil || !l.loaded || !l.authority.HasSigner() {
 		t.Fatalf("%v, loaded %t, signs %t", err, l.loaded, l.authority.HasSigner())
 	}
-	same(t, "I9: what is durable", moving(), l.durable)
-	if got := l.memory.Of("west").Filtered; got != "u-west" {
-		t.Errorf("I9: the filter of a site is forgotten: %q", got)
+	same(t, "I9: what is durable", durable, l.durable)
+	for site, want := range durable.Filtered {
+		if got := l.memory.Of(site).Filtered; got != want {
+			t.Errorf("I9: the filter of %s is forgotten: %q", site, got)
+		}
 	}
 	told := groupevents.Told{Key: l.key}
 	if told.Resume(moving().Planned); !reflect.DeepEqual(l.told, told) {
@@ -234,5 +241,62 @@ func TestNothingOpensBeforeARestoreThatWasJustAskedForI25(t *testing.T) {
 		if wrote := api.writes > 0; wrote != (tc.want == nil) {
 			t.Errorf("%s: %d writes", name, api.writes)
 		}
+	}
+}
+
+// TestAFilterOfASiteThatLeftOutlivesTheOperatorI7I9: the operator begins anew while the site is away. Its volume stayed, and comes back with
+// it: rows may be missing there until it is copied.
+func TestAFilterOfASiteThatLeftOutlivesTheOperatorI7I9(t *testing.T) {
+	group := &v1alpha1.MysqlFailoverGroup{}
+	poll := func(l *loop, b func(*failover.Site)) failover.Snapshot {
+		sites := []failover.Site{factstest.Seen("a", "A:1-9", 4)}
+		sites[0].MySQL.SuperReadOnly, sites[0].MySQL.ReadOnly = false, false
+		if b != nil {
+			sites = append(sites, factstest.Seen("b", "A:1-9", 4))
+			sites[1].MySQL.ReplicaOf, sites[1].MySQL.IORunning, sites[1].MySQL.SQLRunning = "a", true, true
+			b(&sites[1])
+		}
+		s := factstest.World(l.durable, sites...)
+		d := failover.Decide(s, l.memory)
+		l.memory, l.durable = d.Memory, d.Status
+		group.Status = groupstatus.Of(group, d.Status, d.Views)
+		return s
+	}
+	begin := func() *loop {
+		l := testLoop(t, &pushes{}, nil)
+		key, keys := newKey(t), &keyReader{}
+		keys.key.Store(&key)
+		l.m.Keys, l.m.Live = &signing.Keys{Live: keys, Namespace: "mfg-system"}, reader{group: group}
+		if err := l.load(t.Context(), group); err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	asIs := func(*failover.Site) {}
+	group.Status.Epoch, group.Status.ActiveSite = 4, "a"
+	l := begin()
+	poll(l, func(b *failover.Site) { b.MySQL.Filtered = true })
+	poll(l, nil)
+	poll(begin(), nil) // this one never saw the site
+	if len(group.Status.Sites) != 1 || len(group.Status.FormerSites) != 1 {
+		t.Fatalf("I7: it left: sites %v, former sites %v", group.Status.Sites, group.Status.FormerSites)
+	}
+	l = begin()
+	if s := poll(l, asIs); promotion.IsFiltered(s, l.memory, s.Sites[1]) == "" {
+		t.Error("I7: it came back, and passes for whole")
+	}
+	if len(group.Status.FormerSites) != 0 || group.Status.Sites[1].Filtered == "" {
+		t.Errorf("it came back: former sites %v, sites %v", group.Status.FormerSites, group.Status.Sites)
+	}
+	l = begin()
+	if s := poll(l, func(b *failover.Site) { b.MySQL.ServerUUID = "another" }); promotion.IsFiltered(s, l.memory, s.Sites[1]) != "" || len(l.durable.Filtered) != 0 {
+		t.Errorf("it was cloned: %v", l.durable.Filtered)
+	}
+	many := map[string]string{}
+	for i := range 2000 {
+		many[strconv.Itoa(i)] = "server"
+	}
+	if got := groupstatus.Of(group, failover.Durable{Filtered: many}, nil).FormerSites; len(got) != 1024 {
+		t.Errorf("status names %d former sites, and the schema takes 1024", len(got))
 	}
 }

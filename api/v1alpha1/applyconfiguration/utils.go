@@ -94,6 +94,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.FailoverSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Forecast"):
 		return &apiv1alpha1.ForecastApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FormerSite"):
+		return &apiv1alpha1.FormerSiteApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GCSStorage"):
 		return &apiv1alpha1.GCSStorageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GroupClaim"):

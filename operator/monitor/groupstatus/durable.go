@@ -24,10 +24,14 @@ func Durable(s v1alpha1.MysqlFailoverGroupStatus) (failover.Durable, error) {
 		if site.OutlivedLease {
 			d.Outlived = append(d.Outlived, site.Name)
 		}
+		d.Filtered = withFilter(d.Filtered, site.Name, site.Filtered)
 		for _, r := range site.Incarnations {
 			d.Runs = withRun(d.Runs, site.Name, failover.Run{UID: r.PodUID, Node: r.Node, Machine: r.Machine, Volume: r.VolumeID,
 				Lease: time.Duration(r.LeaseMillis) * time.Millisecond, Closed: r.Closed})
 		}
+	}
+	for _, site := range s.FormerSites {
+		d.Filtered = withFilter(d.Filtered, site.Name, site.Filtered)
 	}
 	slices.Sort(d.Outlived)
 	if s.ActiveSiteSince != nil {
@@ -56,6 +60,18 @@ func Durable(s v1alpha1.MysqlFailoverGroupStatus) (failover.Durable, error) {
 		d.Transition.GatePassedAt = t.GatePassedAt.Time
 	}
 	return d, nil
+}
+
+// withFilter notes the server of a site that was seen with a replication filter. A site that came back may be among the former ones too.
+func withFilter(all map[string]string, site, server string) map[string]string {
+	if server == "" || all[site] != "" {
+		return all
+	}
+	if all == nil {
+		all = map[string]string{}
+	}
+	all[site] = server
+	return all
 }
 
 func withRun(all map[string][]failover.Run, site string, r failover.Run) map[string][]failover.Run {

@@ -23,7 +23,8 @@ func ownPart(s v1alpha1.MysqlFailoverGroupStatus) []byte {
 	own := WithoutTimes(v1alpha1.MysqlFailoverGroupStatus{
 		Phase: s.Phase, ActiveSite: s.ActiveSite, ActiveSiteSince: s.ActiveSiteSince, Epoch: s.Epoch, Transition: s.Transition,
 		PlannedFailover: s.PlannedFailover, Forecast: s.Forecast, CooldownUntil: s.CooldownUntil, RowsOutsideInnoDB: s.RowsOutsideInnoDB, ReadySites: s.ReadySites,
-		ReplicationLag: s.ReplicationLag, LastFailover: s.LastFailover, Failovers: s.Failovers, Epochs: s.Epochs, Conditions: owned(s.Conditions),
+		ReplicationLag: s.ReplicationLag, LastFailover: s.LastFailover, Failovers: s.Failovers, Epochs: s.Epochs, FormerSites: s.FormerSites,
+		Conditions: owned(s.Conditions),
 	})
 	for _, site := range s.Sites {
 		if site.State != "" {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -42,12 +43,28 @@ func Of(group *v1alpha1.MysqlFailoverGroup, durable failover.Durable, all []fail
 			ready++
 		}
 	}
+	out.FormerSites = former(durable, out.Sites)
 	out.ReadySites = fmt.Sprintf("%d/%d", ready, len(group.Spec.Sites))
 	if len(durable.Records) > 0 {
 		out.LastFailover = string(durable.Records[0].Kind)
 	}
 	out.Conditions = owned(group.Status.Conditions)
 	return out
+}
+
+// formerMost is how many former sites are kept: as many as the schema takes, since a refused write of status would stop a failover.
+const formerMost = 1024
+
+// former are the sites that are left out of the others, and that skipped transactions: they may come back with their volumes.
+func former(durable failover.Durable, listed []v1alpha1.SiteStatus) []v1alpha1.FormerSite {
+	var out []v1alpha1.FormerSite
+	for name, server := range durable.Filtered {
+		if !slices.ContainsFunc(listed, func(s v1alpha1.SiteStatus) bool { return s.Name == name }) {
+			out = append(out, v1alpha1.FormerSite{Name: name, Filtered: server})
+		}
+	}
+	slices.SortFunc(out, func(a, b v1alpha1.FormerSite) int { return strings.Compare(a.Name, b.Name) })
+	return out[:min(len(out), formerMost)]
 }
 
 // stable leaves out what changes with every poll.

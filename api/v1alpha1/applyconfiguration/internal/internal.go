@@ -888,6 +888,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: site
       type:
         scalar: string
+- name: com.github.mysql-mfg.mfg.api.v1alpha1.FormerSite
+  map:
+    fields:
+    - name: filtered
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
 - name: com.github.mysql-mfg.mfg.api.v1alpha1.GCSStorage
   map:
     fields:
@@ -1272,6 +1281,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: forecast
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Forecast
+    - name: formerSites
+      type:
+        list:
+          elementType:
+            namedType: com.github.mysql-mfg.mfg.api.v1alpha1.FormerSite
+          elementRelationship: associative
+          keys:
+          - name
     - name: lastFailover
       type:
         scalar: string

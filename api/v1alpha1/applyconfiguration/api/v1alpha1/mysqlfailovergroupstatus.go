@@ -17,7 +17,7 @@ import (
 //
 // Two owners write it, each through its own field manager:
 // - mfg-monitor-status (operator/monitor): activeSite, activeSiteSince, epoch, transition, cooldownUntil, phase,
-// rowsOutsideInnoDB, sites[].{state,reason,message,errant,keptFenced,outlivedLease}, readySites, replicationLag, lastFailover, failovers, epochs and the conditions
+// rowsOutsideInnoDB, sites[].{state,reason,message,errant,keptFenced,outlivedLease}, formerSites, readySites, replicationLag, lastFailover, failovers, epochs and the conditions
 // Available, ReplicationHealthy, FailoverBlocked, Ready, Degraded.
 // - mfg-operator-status (operator/controller): observedGeneration, sites[].{provisioned,volumeID,unlisted,node,image,version,clone},
 // encryptionAtRest, passwords, restore, tls, upgrade and the conditions Progressing, TLSReady, TLSRequired, UnbuiltFeatures,
@@ -65,6 +65,8 @@ type MysqlFailoverGroupStatusApplyConfiguration struct {
 	LastFailover *string `json:"lastFailover,omitempty"`
 	// sites holds one entry for each site.
 	Sites []SiteStatusApplyConfiguration `json:"sites,omitempty"`
+	// formerSites are the sites that left the spec and of which something counts if they come back.
+	FormerSites []FormerSiteApplyConfiguration `json:"formerSites,omitempty"`
 	// failovers are the last changes of the active site, newest first; 10 are kept, and older ones that
 	// alone say of a site that it was replaced and may have what the group lost.
 	Failovers []FailoverRecordApplyConfiguration `json:"failovers,omitempty"`
@@ -219,6 +221,19 @@ func (b *MysqlFailoverGroupStatusApplyConfiguration) WithSites(values ...*SiteSt
 			panic("nil value passed to WithSites")
 		}
 		b.Sites = append(b.Sites, *values[i])
+	}
+	return b
+}
+
+// WithFormerSites adds the given value to the FormerSites field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the FormerSites field.
+func (b *MysqlFailoverGroupStatusApplyConfiguration) WithFormerSites(values ...*FormerSiteApplyConfiguration) *MysqlFailoverGroupStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithFormerSites")
+		}
+		b.FormerSites = append(b.FormerSites, *values[i])
 	}
 	return b
 }
