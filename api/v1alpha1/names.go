@@ -126,6 +126,8 @@ const (
 	ManagerBackup           = "mfg-backup"
 	ManagerBackupStatus     = "mfg-backup-status"
 	ManagerPITRStatus       = "mfg-pitr-status"
+	// ManagerPrepared owns AnnotationPrepared and nothing else, so that no apply of another owner takes it away.
+	ManagerPrepared = "mfg-prepared"
 	// ManagerPlugin is kubectl mfg, whatever it writes.
 	ManagerPlugin = "kubectl-mfg"
 	// ManagerRequest, with a kind of requests after it, owns the last answer of that kind: whoever answers one kind writes no other.

@@ -2,8 +2,6 @@
 
 package v1alpha1
 
-import "strings"
-
 // IsNew is true for a group in which nothing was ever open.
 func (g *MysqlFailoverGroup) IsNew() bool { return g.Status.Epoch == 0 }
 
@@ -35,17 +33,7 @@ func (g *MysqlFailoverGroup) RestoreLocation() string {
 	if !ok {
 		return ""
 	}
-	place, prefix := "volume:", ""
-	switch s := storage; {
-	case s.S3 != nil:
-		place, prefix = "s3://"+s.S3.Bucket, s.S3.Prefix
-	case s.GCS != nil:
-		place, prefix = "gs://"+s.GCS.Bucket, s.GCS.Prefix
-	case s.Azure != nil:
-		place, prefix = "azure://"+s.Azure.Container, s.Azure.Prefix
-	}
-	namespace, group := g.RestoreSource()
-	return place + "/" + strings.TrimPrefix(strings.Trim(prefix, "/")+"/"+namespace+"/"+group, "/")
+	return storage.Location(g.RestoreSource())
 }
 
 // RestoreStorage is where the backup is that the group begins with, and the Secret with the age identity that opens it; empty without one.

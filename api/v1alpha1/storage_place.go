@@ -47,6 +47,21 @@ func (s BackupStorage) Digest(namespace, group string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
+// Location names for people where the backups of a group lie in this storage, as statuses and messages do: kind, bucket and folder. Neither
+// the server nor the volume is in it; Digest tells those apart. internal/bucket, which must not know this API, names places in the same form.
+func (s BackupStorage) Location(namespace, group string) string {
+	place, prefix := "volume:", ""
+	switch {
+	case s.S3 != nil:
+		place, prefix = "s3://"+s.S3.Bucket, s.S3.Prefix
+	case s.GCS != nil:
+		place, prefix = "gs://"+s.GCS.Bucket, s.GCS.Prefix
+	case s.Azure != nil:
+		place, prefix = "azure://"+s.Azure.Container, s.Azure.Prefix
+	}
+	return place + "/" + strings.TrimPrefix(strings.Trim(prefix, "/")+"/"+namespace+"/"+group, "/")
+}
+
 // serverOf is the server of an endpoint, in one of the forms that it can be written in; empty for Amazon's. It is the same with and without TLS.
 func serverOf(endpoint string) string {
 	scheme, rest, is := strings.Cut(endpoint, "://")

@@ -118,20 +118,6 @@ func (c BackupConfig) Text() string {
 	return string(raw)
 }
 
-// Location names the place for people: kind, bucket and folder of the group, as internal/bucket does.
-func (b BackupBucket) Location() string {
-	place := "volume:"
-	switch {
-	case b.S3 != nil:
-		place = "s3://" + b.S3.Bucket
-	case b.GCS != nil:
-		place = "gs://" + b.GCS.Bucket
-	case b.Azure != nil:
-		place = "azure://" + b.Azure.Container
-	}
-	return place + "/" + strings.TrimPrefix(strings.Trim(b.Prefix, "/")+"/"+b.Namespace+"/"+b.Group, "/")
-}
-
 // BackupResult is the outcome in the termination message of the program's container: backup/job/terms.Result.
 type BackupResult struct {
 	Reason         string   `json:"reason"`

@@ -13,12 +13,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
+)
+
+// Where the API server has the classes of volumes, and the volumes.
+const (
+	classesPath = "/apis/storage.k8s.io/v1/storageclasses"
+	volumesPath = "/api/v1/persistentvolumes"
 )
 
 // TestRestoreYAML: what is printed is a group that can be applied as it stands.
@@ -45,6 +52,32 @@ func TestRestoreYAML(t *testing.T) {
 		"MayNotSeeKeys": {args: "", before: func(f *backupAPI) {
 			f.answers[secretsPath+"/keys"] = status(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
 		}, want: v1alpha1.InitFromBackupSpec{Profile: "nightly", Backup: "fresh"}, says: "Secret keys: you may not look at it"},
+		"PullSecret": {args: "", before: func(f *backupAPI) {
+			f.groups[0].Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
+			f.objects[secretsPath+"/registry"] = corev1.Secret{}
+		}, want: v1alpha1.InitFromBackupSpec{Profile: "nightly", Backup: "fresh"}},
+		"Class": {args: "", before: func(f *backupAPI) {
+			f.groups[0].Spec.Sites[0].Storage.StorageClassName = new("fast")
+			f.objects[classesPath+"/fast"] = storagev1.StorageClass{}
+		}, want: v1alpha1.InitFromBackupSpec{Profile: "nightly", Backup: "fresh"}},
+		"NoClassIsNamed": {args: "", before: func(f *backupAPI) {
+			f.groups[0].Spec.Sites[0].Storage.StorageClassName = new("")
+			f.groups[0].Spec.Cache = &v1alpha1.CacheSpec{Storage: &v1alpha1.CacheStorage{StorageClassName: new("of a cache that is off")}}
+		}, want: v1alpha1.InitFromBackupSpec{Profile: "nightly", Backup: "fresh"}},
+		"ClassOfVolumesByHand": {args: "", before: func(f *backupAPI) {
+			f.groups[0].Spec.Sites[0].Storage.StorageClassName = new("hand")
+			f.answers[classesPath+"/hand"] = status(http.StatusNotFound, metav1.StatusReasonNotFound, "no")
+			f.objects[volumesPath] = corev1.PersistentVolumeList{Items: []corev1.PersistentVolume{{Spec: corev1.PersistentVolumeSpec{StorageClassName: "hand"}}}}
+		}, want: v1alpha1.InitFromBackupSpec{Profile: "nightly", Backup: "fresh"}},
+		"MayNotSeeClass": {args: "", before: func(f *backupAPI) {
+			f.groups[0].Spec.Sites[0].Storage.StorageClassName = new("fast")
+			f.answers[classesPath+"/fast"] = status(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
+		}, want: v1alpha1.InitFromBackupSpec{Profile: "nightly", Backup: "fresh"}, says: "StorageClass fast (site paris): you may not look at it"},
+		"MayNotSeeVolumes": {args: "", before: func(f *backupAPI) {
+			f.groups[0].Spec.Sites[0].Storage.StorageClassName = new("hand")
+			f.answers[classesPath+"/hand"] = status(http.StatusNotFound, metav1.StatusReasonNotFound, "no")
+			f.answers[volumesPath] = status(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
+		}, want: v1alpha1.InitFromBackupSpec{Profile: "nightly", Backup: "fresh"}, says: "there is no StorageClass hand (site paris), and whether people made volumes"},
 		"MayNotMake": {args: "", before: func(f *backupAPI) {
 			f.refused["POST mysqlfailovergroups"] = status(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
 		}, want: v1alpha1.InitFromBackupSpec{Profile: "nightly", Backup: "fresh"}, says: "the API server was not asked"},
@@ -123,6 +156,31 @@ func TestRestoreRefused(t *testing.T) {
 			f.groups[0].Spec.Backup.Profiles[0].Storage = v1alpha1.BackupStorage{Volume: &v1alpha1.VolumeStorage{ClaimName: "v"}}
 			f.answers["/api/v1/namespaces/shop/persistentvolumeclaims/v"] = status(404, metav1.StatusReasonNotFound, "no")
 		}, code: cli.ExitRefused, want: "there is no PersistentVolumeClaim v"},
+		"NoPullSecret": {args: "b --from orders", before: func(f *backupAPI) {
+			f.groups[0].Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
+			f.answers[secretsPath+"/registry"] = status(404, metav1.StatusReasonNotFound, "no")
+		}, code: cli.ExitRefused, want: "kubectl create secret docker-registry registry -n shop --from-file=.dockerconfigjson=FILE"},
+		"NoClass": {args: "b --from orders", before: func(f *backupAPI) {
+			f.groups[0].Spec.Sites[0].Storage.StorageClassName, f.groups[0].Spec.Sites[1].Storage.StorageClassName = new("fast"), new("fast")
+			f.answers[classesPath+"/fast"] = status(404, metav1.StatusReasonNotFound, "no")
+			f.objects[volumesPath] = corev1.PersistentVolumeList{Items: []corev1.PersistentVolume{{Spec: corev1.PersistentVolumeSpec{StorageClassName: "slow"}}}}
+		}, code: cli.ExitRefused, want: "there is no StorageClass fast, which the group names (site paris, site frankfurt)\n  name one that there is in the file for -f"},
+		"ClassFails": {args: "b --from orders", before: func(f *backupAPI) {
+			f.groups[0].Spec.Sites[0].Storage.StorageClassName = new("fast")
+			f.answers[classesPath+"/fast"] = status(500, metav1.StatusReasonInternalError, "not right now")
+		}, code: cli.ExitError, want: "not right now"},
+		"NoClassOfTheCache": {args: "b --from orders", before: func(f *backupAPI) {
+			f.groups[0].Spec.Cache = &v1alpha1.CacheSpec{Enabled: true, Storage: &v1alpha1.CacheStorage{StorageClassName: new("fast")}}
+			f.answers[classesPath+"/fast"] = status(404, metav1.StatusReasonNotFound, "no")
+			f.objects[volumesPath] = corev1.PersistentVolumeList{}
+		}, code: cli.ExitRefused, want: "there is no StorageClass fast, which the group names (the cache)"},
+		"NoClassOfBackups": {args: "b --from orders", before: func(f *backupAPI) {
+			profile := &f.groups[0].Spec.Backup.Profiles[0]
+			profile.Scratch = &v1alpha1.BackupScratch{StorageClassName: new("fast")}
+			profile.Verification = &v1alpha1.BackupVerification{Scratch: profile.Scratch}
+			f.answers[classesPath+"/fast"] = status(404, metav1.StatusReasonNotFound, "no")
+			f.objects[volumesPath] = corev1.PersistentVolumeList{}
+		}, code: cli.ExitRefused, want: "(scratch of profile nightly, verification of profile nightly)"},
 		"Invalid": {args: "b --from orders", before: func(f *backupAPI) {
 			f.refused["POST mysqlfailovergroups"] = status(422, metav1.StatusReasonInvalid, "the words of the rule")
 		}, code: cli.ExitRefused, want: "the words of the rule"},

@@ -4,8 +4,11 @@ package restore
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -55,10 +58,89 @@ func (op *Op) prerequisites(ctx context.Context, c Cluster, p *planned) error {
 			return err
 		}
 	}
+	for _, pull := range p.group.Spec.ImagePullSecrets {
+		_, err := c.Kube().CoreV1().Secrets(op.Namespace).Get(ctx, pull.Name, metav1.GetOptions{})
+		way := fmt.Sprintf("images are pulled with it (spec.imagePullSecrets), and without it no pod may start: make it there first: "+
+			"kubectl create secret docker-registry %s -n %s --from-file=.dockerconfigjson=FILE", pull.Name, op.Namespace)
+		if err := op.judge(p, err, "Secret "+pull.Name, way); err != nil {
+			return err
+		}
+	}
+	for _, class := range classesOf(&p.group.Spec) {
+		if err := op.checkClass(ctx, c, p, class); err != nil {
+			return err
+		}
+	}
 	if tls := p.group.Spec.TLS; tls != nil && tls.IssuerRef == nil && !tls.Made() {
 		p.say("See to it", "the certificate in Secret %s must name the Services of %s: mysql-%s-primary.%s.svc and the others of docs/install.md", tls.SecretName, op.Group, op.Group, op.Namespace)
 	}
 	return nil
+}
+
+// storageClass is one that a group names, with what names it.
+type storageClass struct {
+	name string
+	of   []string
+}
+
+// classesOf are the storage classes that a specification names, in its order. The empty name stands for no class at all, and an unset one
+// for the cluster's default.
+func classesOf(spec *v1alpha1.MysqlFailoverGroupSpec) (all []storageClass) {
+	add := func(name *string, of string) {
+		if name == nil || *name == "" {
+			return
+		}
+		i := slices.IndexFunc(all, func(c storageClass) bool { return c.name == *name })
+		if i < 0 {
+			i, all = len(all), append(all, storageClass{name: *name})
+		}
+		all[i].of = append(all[i].of, of)
+	}
+	for _, site := range spec.Sites {
+		add(site.Storage.StorageClassName, "site "+site.Name)
+	}
+	if spec.Cache != nil && spec.Cache.Enabled && spec.Cache.Storage != nil {
+		add(spec.Cache.Storage.StorageClassName, "the cache")
+	}
+	if spec.Backup == nil {
+		return all
+	}
+	for _, profile := range spec.Backup.Profiles {
+		if profile.Scratch != nil {
+			add(profile.Scratch.StorageClassName, "scratch of profile "+profile.Name)
+		}
+		if v := profile.Verification; v != nil && v.Scratch != nil {
+			add(v.Scratch.StorageClassName, "verification of profile "+profile.Name)
+		}
+	}
+	return all
+}
+
+// checkClass refuses a storage class that is not there: a claim of it would wait for ever, and that of a site can name no other afterwards.
+// Volumes that people made by hand may have a class without an object.
+func (op *Op) checkClass(ctx context.Context, c Cluster, p *planned, class storageClass) error {
+	of := strings.Join(class.of, ", ")
+	_, err := c.Kube().StorageV1().StorageClasses().Get(ctx, class.name, metav1.GetOptions{})
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsForbidden(err):
+		p.say("Unchecked", "StorageClass %s (%s): you may not look at it", class.name, of)
+		return nil
+	case !apierrors.IsNotFound(err):
+		return cli.RightsHint(err, "get", "storageclasses.storage.k8s.io", "")
+	}
+	volumes, err := c.Kube().CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})
+	switch {
+	case err != nil:
+		p.say("See to it", "there is no StorageClass %s (%s), and whether people made volumes of it by hand could not be seen (%s); without any the claims wait for ever",
+			class.name, of, cli.FirstLine(err))
+		return nil
+	case slices.ContainsFunc(volumes.Items, func(v corev1.PersistentVolume) bool { return v.Spec.StorageClassName == class.name }):
+		return nil
+	}
+	return cli.Refused("refused: there is no StorageClass %s, which the group names (%s)\n  name one that there is in the file for -f, since that of a site cannot change afterwards; "+
+		"see them: kubectl get storageclass", class.name, of)
 }
 
 // checkSecret looks whether the keys exist; their values never leave this function.

@@ -75,7 +75,7 @@ func (a *Applier) Groups() int {
 
 // Apply makes an object of the group be as given, in the fields that are given.
 func (a *Applier) Apply(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, obj client.Object) error {
-	// Whether somebody prepared it must be known for sure: what is not said again is taken away by the apply.
+	// Whether somebody prepared it must be known for sure: an apply that does not know it takes ownership.
 	known := !mayBePrepared(obj) && a.last(client.ObjectKeyFromObject(group), nameOf(obj)).version != ""
 	current, err := a.Current(ctx, obj, known)
 	if err != nil {
@@ -91,8 +91,9 @@ func (a *Applier) ApplyOver(ctx context.Context, group *v1alpha1.MysqlFailoverGr
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", name, err)
 	}
-	if current != nil && IsPrepared(current) {
-		prepared(config)
+	found := current != nil && IsPrepared(current)
+	if found {
+		config.SetOwnerReferences(nil) // the garbage collector would delete it
 	}
 	body, err := json.Marshal(config)
 	if err != nil {
@@ -106,6 +107,12 @@ func (a *Applier) ApplyOver(ctx context.Context, group *v1alpha1.MysqlFailoverGr
 		}
 		if err := Belongs(group, obj, current); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if found {
+		// First: with our labels and without the mark it would count as the group's own.
+		if err := a.mark(ctx, config, current); err != nil {
+			return fmt.Errorf("mark %s as prepared: %w", name, err)
 		}
 	}
 	err = a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(config),
@@ -196,15 +203,16 @@ func (a *Applier) Prepared(ctx context.Context, obj client.Object) (bool, error)
 	return current != nil && IsPrepared(current), err
 }
 
-// prepared has what is applied say that the object was prepared, and takes no ownership: the garbage collector would delete it.
-func prepared(config *unstructured.Unstructured) {
-	annotations := config.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[v1alpha1.AnnotationPrepared] = "true"
-	config.SetAnnotations(annotations)
-	config.SetOwnerReferences(nil)
+// mark has an object say that it was prepared. The mark has a field manager of its own: an apply takes away what its own manager said before
+// and does not say again, and an older operator does not say it.
+func (a *Applier) mark(ctx context.Context, config *unstructured.Unstructured, current client.Object) error {
+	mark := &unstructured.Unstructured{}
+	mark.SetGroupVersionKind(config.GroupVersionKind())
+	mark.SetNamespace(current.GetNamespace())
+	mark.SetName(current.GetName())
+	mark.SetUID(current.GetUID()) // one that is gone is not made again
+	mark.SetAnnotations(map[string]string{v1alpha1.AnnotationPrepared: "true"})
+	return a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(mark), client.FieldOwner(v1alpha1.ManagerPrepared), client.ForceOwnership)
 }
 
 // configuration turns an object into what is applied: only fields that were set. Zero values of the API types that would

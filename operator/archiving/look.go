@@ -107,8 +107,7 @@ func placeOf(group *v1alpha1.MysqlFailoverGroup) v1alpha1.StoragePlace {
 	if !ok {
 		return v1alpha1.StoragePlace{}
 	}
-	access := render.BackupAccess{Storage: profile.Storage, Namespace: group.Namespace, Group: group.Name}
-	return v1alpha1.StoragePlace{Location: render.BackupStorage(access).Bucket.Location(), Digest: profile.Storage.Digest(group.Namespace, group.Name)}
+	return v1alpha1.StoragePlace{Location: profile.Storage.Location(group.Namespace, group.Name), Digest: profile.Storage.Digest(group.Namespace, group.Name)}
 }
 
 // ask asks the sidecar of a site what its archiver says; nil if that is unknown, or older than SilentAfter. The age counts from when this

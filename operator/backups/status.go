@@ -14,7 +14,6 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/operator/backup"
-	"github.com/mysql-mfg/mfg/operator/render"
 )
 
 func sameStatus(a, b *v1alpha1.MysqlBackupStatus) bool { return equality.Semantic.DeepEqual(a, b) }
@@ -136,8 +135,7 @@ func (k *look) place() v1alpha1.StoragePlace {
 
 // placeOf is where the backups of a group by a profile are.
 func placeOf(p *v1alpha1.BackupProfile, namespace, group string) v1alpha1.StoragePlace {
-	access := render.BackupAccess{Storage: p.Storage, Namespace: namespace, Group: group}
-	return v1alpha1.StoragePlace{Location: render.BackupStorage(access).Bucket.Location(), Digest: p.Storage.Digest(namespace, group)}
+	return v1alpha1.StoragePlace{Location: p.Storage.Location(namespace, group), Digest: p.Storage.Digest(namespace, group)}
 }
 
 // elsewhere is true if the backup is in a storage other than the one that its profile names now.

@@ -52,7 +52,11 @@ func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailover
 		return 0, nil
 	}
 	r.Work.Forget(key)
-	if !r.encryption.KeepsKeyrings(group) {
+	keeps, err := r.encryption.KeepsKeyrings(ctx, group)
+	if err != nil {
+		return 0, err
+	}
+	if !keeps {
 		r.Loops.Forget(key)
 	}
 	if err := r.follow.LetGoOfNodes(ctx, group); err != nil {
@@ -62,7 +66,7 @@ func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailover
 	if err != nil {
 		return 0, err
 	}
-	if r.encryption.KeepsKeyrings(group) {
+	if keeps {
 		// Only after letGo: in a foreground deletion the garbage collector does not wait.
 		if waits, err := r.encryption.AwaitEscrow(ctx, group); err != nil || waits {
 			return scope.WhenMoving, err
@@ -72,6 +76,10 @@ func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailover
 		if data, err = r.letGo(ctx, group); err != nil {
 			return 0, err
 		}
+	}
+	// Only now: the pods that are waited for speak with the passwords and keys in the group's own Secrets.
+	if err := r.deleteOwn(ctx, group, data); err != nil {
+		return 0, err
 	}
 	// No owner can be in another namespace, so the operator deletes the key. A new group of the same name gets another key, and new pods too.
 	if err := r.Keys.Delete(ctx, group.UID); err != nil {
@@ -85,30 +93,38 @@ func (r *Reconciler) finalize(ctx context.Context, group *v1alpha1.MysqlFailover
 	return 0, nil
 }
 
-// letGo removes the group from the owners of its data, or deletes the data, and returns that data. What only has the labels of the group, or
-// was prepared for it, is not its data: it stays, and with a volume what it was encrypted with.
+// letGo removes the group from the owners of what stays, and returns all of its data. What only has the labels of the group, or was prepared
+// for it, is not its data: it stays, and with a volume what it was encrypted with.
 func (r *Reconciler) letGo(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) ([]client.Object, error) {
 	data, err := r.data(ctx, group)
 	if err != nil {
 		return nil, err
 	}
-	own, others := split(group, data)
-	for _, obj := range own {
-		if scope.Keeps(group) {
-			others = append(others, obj)
-			continue
-		}
-		uid := obj.GetUID()
-		if err := client.IgnoreNotFound(r.Client.Delete(ctx, obj, client.Preconditions{UID: &uid})); err != nil {
-			return nil, fmt.Errorf("let go of %s: %w", obj.GetName(), err)
-		}
+	own, stays := split(group, data)
+	if scope.Keeps(group) {
+		stays = append(stays, own...)
 	}
-	for _, obj := range others {
+	for _, obj := range stays {
 		if err := apply.Orphan(ctx, r.Client, group, obj); err != nil {
 			return nil, fmt.Errorf("let go of %s: %w", obj.GetName(), err)
 		}
 	}
 	return data, nil
+}
+
+// deleteOwn deletes the group's own data, unless it stays.
+func (r *Reconciler) deleteOwn(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, data []client.Object) error {
+	if scope.Keeps(group) {
+		return nil
+	}
+	own, _ := split(group, data)
+	for _, obj := range own {
+		uid := obj.GetUID()
+		if err := client.IgnoreNotFound(r.Client.Delete(ctx, obj, client.Preconditions{UID: &uid})); err != nil {
+			return fmt.Errorf("delete %s: %w", obj.GetName(), err)
+		}
+	}
+	return nil
 }
 
 // data returns the volumes and generated Secrets of a group, read live: what is missed here is wrongly deleted or orphaned.

@@ -4,6 +4,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -62,6 +64,16 @@ func (w *world) end() {
 	w.reconcile()
 }
 
+// prepare has people have prepared the volume of a site.
+func (w *world) prepare(site string) {
+	w.t.Helper()
+	volume := &corev1.PersistentVolumeClaim{}
+	w.get(volume, v1alpha1.DataVolumeName(scopetest.Key.Name, site))
+	volume.Annotations = map[string]string{v1alpha1.AnnotationPrepared: "true"}
+	volume.OwnerReferences = nil
+	w.must(w.c.Update(w.ctx, volume))
+}
+
 func noPatience(g *v1alpha1.MysqlFailoverGroup) {
 	g.Spec.EncryptionAtRest.Keyring.EscrowTimeoutSeconds = 0
 }
@@ -91,6 +103,66 @@ func TestDeletionWaitsForAKeyringInAPodAlone(t *testing.T) {
 	if w.get(&kept, "mysql-orders-c-keyring-v2"); len(kept.OwnerReferences) != 0 {
 		t.Errorf("the garbage collector comes for %+v", kept.OwnerReferences)
 	}
+}
+
+// I17: a volume that people prepared stays with Delete too, so a group that goes waits for its keyring. What its pods and the operator speak to
+// each other with is there until then, and what is the group's own goes only afterwards.
+func TestDeletionWaitsForTheKeyringOfAPreparedVolumeI17(t *testing.T) {
+	w := rotatedWorld(t, deletePolicy)
+	w.prepare("c")
+	own := []client.Object{
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: v1alpha1.AccountsSecret("orders")}},
+		secret("a", 1, "one"), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "mysql-orders-a-data"}},
+	}
+	w.end()
+	if w.deleted() {
+		t.Fatal("I17: the keyring of a volume that stays goes with the pod")
+	}
+	if w.loops.forgotten != 0 || w.loops.ensured == 0 {
+		t.Errorf("the loop that vouches for the pod: asked for %d times, ended %d times", w.loops.ensured, w.loops.forgotten)
+	}
+	for _, obj := range own {
+		w.get(obj, obj.GetName())
+	}
+	w.push("c", 2, "two")
+	w.reconcile()
+	if !w.deleted() || w.loops.forgotten == 0 || w.said.Count(v1alpha1.ReasonKeyringLeftBehind) != 0 {
+		t.Errorf("in escrow: deleted %t, loop ended %d times, events %v", w.deleted(), w.loops.forgotten, w.said.List)
+	}
+	for _, obj := range own {
+		if err := w.c.Get(w.ctx, client.ObjectKeyFromObject(obj), obj); !apierrors.IsNotFound(err) {
+			t.Errorf("the group's own %s is still there: %v", obj.GetName(), err)
+		}
+	}
+	var kept corev1.Secret
+	if w.get(&kept, "mysql-orders-c-keyring-v2"); len(kept.OwnerReferences) != 0 {
+		t.Errorf("the garbage collector comes for %+v", kept.OwnerReferences)
+	}
+	w.get(&corev1.PersistentVolumeClaim{}, "mysql-orders-c-data")
+}
+
+// A group whose volumes nobody can look at does not go: one of them may stay, and need its keyring.
+func TestDeletionWaitsForALookAtTheVolumes(t *testing.T) {
+	w := rotatedWorld(t, deletePolicy)
+	w.must(w.c.Delete(w.ctx, w.group()))
+	away := errors.New("the API server is away")
+	w.r.base.Live = noVolumes{w.r.base.Live, away}
+	if _, err := w.r.Reconcile(w.ctx, reconcile.Request{NamespacedName: scopetest.Key}); !errors.Is(err, away) || w.deleted() {
+		t.Errorf("deleted %t, %v", w.deleted(), err)
+	}
+}
+
+// noVolumes reads no volume.
+type noVolumes struct {
+	client.Reader
+	err error
+}
+
+func (r noVolumes) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	if _, is := o.(*corev1.PersistentVolumeClaim); is {
+		return r.err
+	}
+	return r.Reader.Get(ctx, key, o, opts...)
 }
 
 // What a person brings back while the deletion waits stays too, whoever owns it.
@@ -276,6 +348,24 @@ func TestRemovalWaitsForAKeyringInAPodAlone(t *testing.T) {
 		if !there(w) {
 			t.Error("it came back in between, and was not waited for")
 		}
+	})
+	t.Run("with Delete for a volume that was prepared (I17)", func(t *testing.T) {
+		w := rotatedWorld(t, deletePolicy)
+		w.prepare("c")
+		leave(w)
+		if !there(w) {
+			t.Fatal("I17: the keyring of a volume that stays went with the pod")
+		}
+		w.push("c", 2, "two")
+		w.reconcile()
+		w.live("c", func(*wire.KeyringReport) {})
+		w.calm()
+		w.reconcile()
+		if there(w) || w.said.Count(v1alpha1.ReasonKeyringLeftBehind) != 0 {
+			t.Errorf("in escrow: still there %t, events %v", there(w), w.said.List)
+		}
+		w.get(&corev1.Secret{}, "mysql-orders-c-keyring-v2")
+		w.get(&corev1.PersistentVolumeClaim{}, "mysql-orders-c-data")
 	})
 	t.Run("not with Delete", func(t *testing.T) {
 		w := rotatedWorld(t, deletePolicy)

@@ -5,6 +5,7 @@ package encryption
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/apply"
 	"github.com/mysql-mfg/mfg/operator/keyring"
 	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/report/events"
@@ -28,9 +30,40 @@ var (
 	eventKeyringLeftBehind  = events.Warning(v1alpha1.ReasonKeyringLeftBehind, "Remove")
 )
 
-// KeepsKeyrings is true for a group whose volumes outlive its pods and then still need their keyrings.
-func (r *Encryption) KeepsKeyrings(group *v1alpha1.MysqlFailoverGroup) bool {
-	return scope.Encrypted(group) && r.Escrow != nil && scope.Keeps(group)
+// KeepsKeyrings is true for a group of which a volume outlives its pod and then still needs its keyring.
+func (r *Encryption) KeepsKeyrings(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (bool, error) {
+	if !scope.Encrypted(group) || r.Escrow == nil {
+		return false, nil
+	}
+	sites := slices.Clone(group.Spec.Sites)
+	if at := group.Status.EncryptionAtRest; at != nil {
+		for _, st := range at.Sites {
+			sites = append(sites, v1alpha1.Site{Name: st.Name}) // one that left the specification may still have its pod
+		}
+	}
+	for _, site := range sites {
+		if stays, err := r.volumeStays(ctx, group, site.Name); err != nil || stays {
+			return stays, err
+		}
+	}
+	return false, nil
+}
+
+// volumeStays is true for a site whose volume outlives its pod: all of a group whose data stays, and one that people prepared with any
+// deletion policy. It is read live, since what is missed here is data that may never be readable again.
+func (r *Encryption) volumeStays(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, site string) (bool, error) {
+	if scope.Keeps(group) {
+		return true, nil
+	}
+	volume := &corev1.PersistentVolumeClaim{}
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: group.Namespace, Name: v1alpha1.DataVolumeName(group.Name, site)}, volume)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read the volume of %s: %w", site, err)
+	}
+	return apply.IsPrepared(volume), nil
 }
 
 // escrowPatience bounds how long a pod that must go is kept for its keyring: whatever keeps the keyring out of escrow, a
@@ -73,6 +106,14 @@ func (r *Encryption) inPodAlone(ctx context.Context, s *scope.Scope, name string
 	}
 }
 
+// keepsPod says the same of a site whose volume stays; a volume that goes needs no keyring.
+func (r *Encryption) keepsPod(ctx context.Context, s *scope.Scope, name string) (string, error) {
+	if stays, err := r.volumeStays(ctx, s.Group, name); err != nil || !stays {
+		return "", err
+	}
+	return r.inPodAlone(ctx, s, name)
+}
+
 // AwaitEscrow is true while the deletion of a group must wait, since the volume of a site stays and its keyring would go with its
 // pod. The poll loop runs meanwhile: it vouches for the pods that push keyrings, and reads what they have.
 func (r *Encryption) AwaitEscrow(ctx context.Context, group *v1alpha1.MysqlFailoverGroup) (bool, error) {
@@ -92,7 +133,7 @@ func (r *Encryption) AwaitEscrow(ctx context.Context, group *v1alpha1.MysqlFailo
 	}
 	if err != nil {
 		if r.Changed(s.Key, string(eventDeletionWaits.Reason), lookFails) {
-			r.Recorder.Emit(group, nil, eventDeletionWaits, "The volumes stay, and nobody can see which keyrings are in escrow: the deletion waits until %s "+
+			r.Recorder.Emit(group, nil, eventDeletionWaits, "Volumes stay, and nobody can see which of their keyrings are in escrow: the deletion waits until %s "+
 				"at the latest (%v)", s.Now.Add(left).UTC().Format(time.RFC3339), err)
 		}
 		return false, err
@@ -107,21 +148,21 @@ func (r *Encryption) AwaitEscrow(ctx context.Context, group *v1alpha1.MysqlFailo
 		for _, site := range scope.Sorted(alone) {
 			lines = append(lines, site+": "+alone[site])
 		}
-		r.Recorder.Emit(group, nil, eventDeletionWaits, "The volumes stay, and the keyring of %s is not known to be in escrow yet: the deletion waits for it, until %s "+
+		r.Recorder.Emit(group, nil, eventDeletionWaits, "Volumes stay, and the keyring of %s is not known to be in escrow yet: the deletion waits for it, until %s "+
 			"at the latest (%s)", names, s.Now.Add(left).UTC().Format(time.RFC3339), strings.Join(lines, "; "))
 	}
 	log.FromContext(ctx).Info("the deletion waits for keyrings", "sites", alone)
 	return true, nil
 }
 
-// allInPodAlone calls inPodAlone for every site that has a pod, also for sites that left the specification.
+// allInPodAlone calls keepsPod for every site that has a pod, also for sites that left the specification.
 func (r *Encryption) allInPodAlone(ctx context.Context, s *scope.Scope) (map[string]string, error) {
 	if err := r.Port.Observe(ctx, s); err != nil {
 		return nil, err
 	}
 	alone := map[string]string{}
 	for _, site := range scope.Sorted(s.Pods) {
-		why, err := r.inPodAlone(ctx, s, site)
+		why, err := r.keepsPod(ctx, s, site)
 		if err != nil {
 			return nil, err
 		}
@@ -152,10 +193,10 @@ func WaitForKeyring(site string) string { return "keyring of " + site }
 
 // RemovalWaits is true while a site that left the specification keeps its pod for its keyring.
 func (r *Encryption) RemovalWaits(ctx context.Context, s *scope.Scope, site string) (bool, error) {
-	if !r.KeepsKeyrings(s.Group) {
+	if !scope.Encrypted(s.Group) || r.Escrow == nil {
 		return false, nil
 	}
-	why, err := r.inPodAlone(ctx, s, site)
+	why, err := r.keepsPod(ctx, s, site)
 	if err != nil || why == "" {
 		return false, err
 	}

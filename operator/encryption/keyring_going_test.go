@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/operator/render"
 	"github.com/mysql-mfg/mfg/operator/scope"
 	"github.com/mysql-mfg/mfg/operator/scope/scopetest"
 )
@@ -135,22 +136,88 @@ func TestADeletionWaitsOnlyForWhatCanCome(t *testing.T) {
 	}
 }
 
-// Keyrings are kept for volumes that stay.
-func TestWhoseKeyringsAreKept(t *testing.T) {
+func deletes(g *going) { g.group.Spec.DeletionPolicy = v1alpha1.DeletionDelete }
+
+// volumeOf has the volume of a site be there, which the group made or people prepared.
+func volumeOf(t *testing.T, site string, prepared bool) func(*going) {
+	return func(g *going) {
+		v := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: scopetest.Key.Namespace, Name: v1alpha1.DataVolumeName(scopetest.Key.Name, site),
+			Labels: render.SiteLabels(scopetest.Key.Name, site)}}
+		if prepared {
+			v.Annotations = map[string]string{v1alpha1.AnnotationPrepared: "true"}
+		}
+		if err := g.Client.Create(t.Context(), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// noVolumeIsRead has every look at a volume fail.
+func noVolumeIsRead(t *testing.T) func(*going) {
+	return func(g *going) {
+		g.Live = interceptor.NewClient(g.store(t), interceptor.Funcs{
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+				if _, is := o.(*corev1.PersistentVolumeClaim); is {
+					return errAway
+				}
+				return c.Get(ctx, key, o, opts...)
+			},
+		})
+	}
+}
+
+// I17: keyrings are kept for volumes that stay, and a volume that people prepared stays with any deletion policy.
+func TestWhoseKeyringsAreKeptI17(t *testing.T) {
+	leaves := func(g *going) { g.group.Spec.Sites = g.group.Spec.Sites[:2] }
 	for name, tt := range map[string]struct {
-		change func(*shell, *v1alpha1.MysqlFailoverGroup)
-		want   bool
+		happens []func(*going)
+		want    bool
+		err     error
 	}{
-		"its volumes stay": {func(*shell, *v1alpha1.MysqlFailoverGroup) {}, true},
-		"they go too":      {func(_ *shell, g *v1alpha1.MysqlFailoverGroup) { g.Spec.DeletionPolicy = v1alpha1.DeletionDelete }, false},
-		"not encrypted":    {func(_ *shell, g *v1alpha1.MysqlFailoverGroup) { g.Spec.EncryptionAtRest = nil }, false},
-		"no listener":      {func(sh *shell, _ *v1alpha1.MysqlFailoverGroup) { sh.Escrow = nil }, false},
+		"its volumes stay":             {nil, true, nil},
+		"nothing has to be read":       {[]func(*going){noVolumeIsRead(t)}, true, nil},
+		"they go too":                  {[]func(*going){deletes}, false, nil},
+		"the group made them":          {[]func(*going){deletes, volumeOf(t, "a", false), volumeOf(t, "c", false)}, false, nil},
+		"one was prepared":             {[]func(*going){deletes, volumeOf(t, "a", false), volumeOf(t, "c", true)}, true, nil},
+		"of a site that left":          {[]func(*going){deletes, leaves, volumeOf(t, "c", true)}, true, nil},
+		"before any keyring was known": {[]func(*going){deletes, volumeOf(t, "a", true), func(g *going) { g.group.Status.EncryptionAtRest = nil }}, true, nil},
+		"nobody can look":              {[]func(*going){deletes, noVolumeIsRead(t)}, false, errAway},
+		"not encrypted":                {[]func(*going){volumeOf(t, "c", true), func(g *going) { g.group.Spec.EncryptionAtRest = nil }}, false, nil},
+		"no listener":                  {[]func(*going){volumeOf(t, "c", true), func(g *going) { g.Escrow = nil }}, false, nil},
 	} {
 		g := newGoing(t)
-		tt.change(g.shell, g.group)
-		if got := g.KeepsKeyrings(g.group); got != tt.want {
-			t.Errorf("%s: kept %t", name, got)
+		for _, happens := range tt.happens {
+			happens(g)
 		}
+		if got, err := g.KeepsKeyrings(t.Context(), g.group); got != tt.want || !errors.Is(err, tt.err) {
+			t.Errorf("I17: %s: kept %t, %v", name, got, err)
+		}
+	}
+}
+
+// I17: with the volumes that go no keyring is waited for, with those that people prepared it is.
+func TestADeletionWaitsForThePreparedAloneI17(t *testing.T) {
+	for name, tt := range map[string]struct {
+		happens func(*going)
+		waits   bool
+	}{
+		"its volume goes":      {volumeOf(t, "c", false), false},
+		"it has no volume":     {func(*going) {}, false},
+		"its volume stays":     {volumeOf(t, "c", true), true},
+		"another volume stays": {volumeOf(t, "b", true), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGoing(t)
+			deletes(g)
+			tt.happens(g)
+			if waits, err := g.AwaitEscrow(t.Context(), g.group); waits != tt.waits || err != nil {
+				t.Errorf("I17: waits %t, %v", waits, err)
+			}
+			said := g.said.Of(v1alpha1.ReasonDeletionWaits)
+			if tt.waits != (len(said) == 1) || tt.waits && !strings.Contains(said[0], "the keyring of c is not known") {
+				t.Errorf("said %v", g.said.List)
+			}
+		})
 	}
 }
 
@@ -171,10 +238,23 @@ func TestARemovalWaitsForWhatIsInAPodAlone(t *testing.T) {
 			over(g)
 			g.s.Now = g.s.Now.Add(-time.Second)
 		}, true, nil, v1alpha1.ReasonSiteRemovalRefused},
-		"for too long":        {over, false, nil, v1alpha1.ReasonKeyringLeftBehind},
-		"in escrow":           {(*going).seal, false, nil, ""},
-		"its volume goes too": {func(g *going) { g.group.Spec.DeletionPolicy = v1alpha1.DeletionDelete }, false, nil, ""},
-		"nobody can look":     {func(g *going) { g.escrow.fails["versions c"] = errAway }, false, errAway, ""},
+		"for too long": {over, false, nil, v1alpha1.ReasonKeyringLeftBehind},
+		"in escrow":    {(*going).seal, false, nil, ""},
+		"its volume goes too": {func(g *going) {
+			deletes(g)
+			volumeOf(t, "c", false)(g)
+		}, false, nil, ""},
+		"its volume was prepared (I17)": {func(g *going) {
+			deletes(g)
+			volumeOf(t, "c", true)(g)
+		}, true, nil, v1alpha1.ReasonSiteRemovalRefused},
+		"nobody can look at its volume": {func(g *going) {
+			deletes(g)
+			noVolumeIsRead(t)(g)
+		}, false, errAway, ""},
+		"not encrypted":   {func(g *going) { g.group.Spec.EncryptionAtRest = nil }, false, nil, ""},
+		"no listener":     {func(g *going) { g.Escrow = nil }, false, nil, ""},
+		"nobody can look": {func(g *going) { g.escrow.fails["versions c"] = errAway }, false, errAway, ""},
 		"nobody could, for long": {func(g *going) {
 			over(g)
 			g.escrow.fails["versions c"] = errAway

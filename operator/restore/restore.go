@@ -87,7 +87,7 @@ func Decide(l Look) Decision {
 		return d.fail(v1alpha1.ReasonNotBuilt, "this version does not stand for a restore to a point in time yet: remove initFromBackup.pointInTime to have the backup alone")
 	case len(l.Old) > 0:
 		return d.fail(v1alpha1.ReasonRestoreVolumeNotNew, fmt.Sprintf("nothing is restored over data that may be alive, and an earlier group of this name has left: %s; "+
-			"delete all of that to restore the backup, or remove initFromBackup to go on with it", strings.Join(l.Old[:min(oldMax, len(l.Old))], ", ")))
+			"to go on with that data, remove initFromBackup from the group; to restore the backup instead, delete all of that, and it is gone for good", strings.Join(l.Old[:min(oldMax, len(l.Old))], ", ")))
 	case !l.Image:
 		return d.fail(v1alpha1.ReasonRestoreImageMissing, "the operator was installed without the image that loads backups: set --backup-image, which its chart does")
 	case l.Location == "":

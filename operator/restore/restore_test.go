@@ -87,6 +87,16 @@ func TestThePointThatWasReached(t *testing.T) {
 	}
 }
 
+// Of data that may be alive the message names first what harms nothing: a tired reader does what comes first.
+func TestTheHarmlessChoiceComesFirst(t *testing.T) {
+	g := group(nil)
+	said := Decide(Look{Now: now, Group: g, Image: true, Location: g.RestoreLocation(), Old: []string{"volume claim mysql-orders-b-data"}}).Status.Message
+	keep, destroy := strings.Index(said, "remove initFromBackup"), strings.Index(said, "delete")
+	if keep < 0 || destroy < keep {
+		t.Errorf("it says %q", said)
+	}
+}
+
 // I25: which site may have a pod, and what is said, at each step.
 func TestDecideI25(t *testing.T) {
 	wrong := `{"reason":"WrongIdentity","message":"open x: WrongIdentity: give the age identity","seconds":1}`

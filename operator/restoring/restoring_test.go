@@ -3,9 +3,11 @@
 package restoring
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/bucket"
 	"github.com/mysql-mfg/mfg/operator/render"
 )
 
@@ -20,8 +22,16 @@ func TestTheLocationIsThatOfTheProgramI25(t *testing.T) {
 		g := &v1alpha1.MysqlFailoverGroup{}
 		g.Namespace, g.Name = "shop", "orders"
 		g.Spec.InitFromBackup = &v1alpha1.InitFromBackupSpec{Storage: &storage}
-		if got, told := g.RestoreLocation(), render.BackupStorage(input(g, "a").From).Bucket.Location(); got != want || told != want {
-			t.Errorf("%s, and the program is told %s, want %s", got, told, want)
+		raw, err := json.Marshal(render.BackupStorage(input(g, "a").From).Bucket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var program bucket.Config
+		if err := json.Unmarshal(raw, &program); err != nil {
+			t.Fatal(err)
+		}
+		if got, told := g.RestoreLocation(), program.Location(); got != want || told != want {
+			t.Errorf("%s, and the program says %s, want %s", got, told, want)
 		}
 	}
 }

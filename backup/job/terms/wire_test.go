@@ -57,7 +57,7 @@ func TestWhatTheOperatorWritesIsRead(t *testing.T) {
 	if err != nil || string(raw) != c.Text() {
 		t.Errorf("%s became %s: %v", c.Text(), raw, err)
 	}
-	if got.Bucket.Location() != c.Bucket.Location() || got.Bucket.Location() != "s3://b/p/q/shop/orders" {
-		t.Errorf("the place is %q to one and %q to the other", got.Bucket.Location(), c.Bucket.Location())
+	if place := got.Bucket.Location(); place != "s3://b/p/q/shop/orders" {
+		t.Errorf("the place is %q", place)
 	}
 }

@@ -74,7 +74,7 @@ func New(t testing.TB, lines ...wire.InspectLine) *Cluster {
 	}
 	c.Fake = fake.NewClientset(&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "mfg-system", Name: "mfg-operator", Labels: map[string]string{"app.kubernetes.io/name": "mfg", "app.kubernetes.io/component": "operator"}},
 		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Args: []string{"--backup-image=example.org/backup:1"}}}}}}},
-		secret("keys", v1alpha1.BackupAccessKeyID, v1alpha1.BackupSecretKey), secret("ca", v1alpha1.BackupCAKey), secret("identity", v1alpha1.BackupIdentityKey))
+		secret("keys", v1alpha1.BackupAccessKeyID, v1alpha1.BackupSecretKey), secret("ca", v1alpha1.BackupCAKey), secret("identity", v1alpha1.BackupIdentityKey), secret(PullSecrets[0].Name))
 	c.Fake.PrependReactor("create", "pods", func(action k8stesting.Action) (bool, runtime.Object, error) {
 		create, is := action.(k8stesting.CreateAction)
 		if !is {
