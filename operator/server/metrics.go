@@ -31,7 +31,7 @@ func escrowOutcomes() []string {
 
 // escrowPushes counts keyrings that sidecars handed over, by outcome.
 var escrowPushes = metrics.Counter(metrics.Group, "operator_keyring_escrow_pushes_total",
-	"Keyrings that sidecars handed to the operator for escrow, by outcome. Both names are empty if the token was not found good: whoever pushed chose the names in it.", "outcome")
+	"Keyrings that sidecars handed to the operator for escrow, by outcome. Both names are empty if the token was not found good: anyone who reaches the port can push, with any names.", "outcome")
 
 // pusher is the group whose token a push had; empty until that token is found good. Otherwise a stranger could make series without end.
 type pusher struct{ namespace, group string }
