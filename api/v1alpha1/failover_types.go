@@ -77,7 +77,8 @@ type FailoverSpec struct {
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) == duration('0s') || duration(self) >= duration('10s') && duration(self) <= duration('1h')",message="stallTimeout is between 10s and 1h, or 0s: choose a value in that range, or 0s for no failover over a stalled volume",reason=FieldValueInvalid
 	StallTimeout *metav1.Duration `json:"stallTimeout,omitempty"`
-	// cooldown is how long after a failover no other emergency failover starts without an order. Default 10m, up to 24h.
+	// cooldown is how long after an emergency failover that the operator began without an order no other one starts without an order.
+	// Default 10m, up to 24h.
 	//
 	// +optional
 	// +kubebuilder:default="10m"

@@ -141,7 +141,7 @@ func Decide(s State) Decision {
 func (s State) settle(d *Decision, a authority, server *x509.Certificate) {
 	loading := s.behind(func(site Site) string { return site.Bundle }, KeyBundle)
 	if server.CheckSignatureFrom(a.now.cert) != nil {
-		s.resign(d, server, loading)
+		s.resign(d, a, server, loading)
 		return
 	}
 	switch why := s.renewal(server); {
@@ -154,15 +154,19 @@ func (s State) settle(d *Decision, a authority, server *x509.Certificate) {
 	}
 }
 
-// resign decides when to replace a certificate of a former authority.
-func (s State) resign(d *Decision, server *x509.Certificate, loading []string) {
+// resign decides when to replace a certificate of a former authority. One that was replaced in order has had its grace as the next one; one
+// in the place of a lost authority has it here, while what the lost one signed serves on.
+func (s State) resign(d *Decision, a authority, server *x509.Certificate, loading []string) {
+	from := a.now.made().Add(graceOf(s.Authority))
 	switch {
-	case len(loading) == 0:
-		d.Step, d.Why = IssueServer, "by the new authority"
 	case server.NotAfter.Sub(s.Now) < lifeOf(server)/6:
 		d.Step, d.Why = IssueServer, "by the new authority, because the former certificate ends soon"
-	default:
+	case len(loading) > 0:
 		d.Wait = "the new authority signs once MySQL of " + list(loading) + " trusts it"
+	case s.Now.Before(from):
+		d.Wait = "the new authority is in ca.crt, and signs from " + from.UTC().Format(time.RFC3339) + " on, when clients have had the time to trust it"
+	default:
+		d.Step, d.Why = IssueServer, "by the new authority"
 	}
 }
 

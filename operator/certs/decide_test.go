@@ -285,7 +285,13 @@ func TestALostAuthorityIsReplaced(t *testing.T) {
 	if !slices.Equal(w.steps, []Step{MakeAuthority, TrustAuthorities}) || !strings.Contains(d.Wait, "MySQL of a, b trusts it") {
 		t.Fatalf("%v, %+v", w.steps, d)
 	}
+	// Clients have their time here too: what the lost one signed serves meanwhile.
 	w.load()
+	w.s.Now = w.s.Now.Add(Grace - time.Second)
+	if d = w.settle(); len(w.steps) != 2 || !strings.Contains(d.Wait, "when clients have had the time to trust it") {
+		t.Fatalf("%v, %+v", w.steps, d)
+	}
+	w.s.Now = w.s.Now.Add(time.Second)
 	w.settle()
 	w.load()
 	w.s.Now = w.s.Now.Add(Parting + Skew)

@@ -52,6 +52,10 @@ func TestTheNewAuthorityWaitsForSites(t *testing.T) {
 	}
 	w := lost(t)
 	w.load()
+	if d := Decide(w.s); d.Step != Nothing || !strings.Contains(d.Wait, "signs from 2") {
+		t.Errorf("once all sites trust it, before clients have had their time: %+v", d)
+	}
+	w.s.Now = w.s.Now.Add(Grace)
 	if d := Decide(w.s); d.Step != IssueServer || d.Why != "by the new authority" {
 		t.Errorf("once all trust it: %+v", d)
 	}
@@ -310,6 +314,7 @@ func TestNoCertificateOutlivesItsAuthority(t *testing.T) {
 func TestTheFormerLeavesOnceAllTrustTheNew(t *testing.T) {
 	w := lost(t)
 	w.load()
+	w.s.Now = w.s.Now.Add(Grace)
 	w.settle()
 	w.load()
 	w.s.Now = w.s.Now.Add(Parting + Skew)

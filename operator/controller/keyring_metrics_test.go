@@ -66,7 +66,7 @@ func countRotations() func() map[string]float64 {
 	all := func() map[string]float64 {
 		out := map[string]float64{}
 		for _, outcome := range []string{encryption.RotationCompleted, encryption.RotationFailed, encryption.RotationRefused} {
-			out[outcome] = testutil.ToFloat64(encryption.Rotations.WithLabelValues(outcome))
+			out[outcome] = testutil.ToFloat64(encryption.Rotations.WithLabelValues(scopetest.Key.Namespace, scopetest.Key.Name, outcome))
 		}
 		return out
 	}

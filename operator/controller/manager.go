@@ -114,7 +114,6 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		b = b.Watches(kind, handler.EnqueueRequestsFromMapFunc(groupOf))
 	}
 	if r.Escrow != nil {
-		encryption.StartRotations()
 		b = b.WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.encryption.GroupOfKeyring))
 	}
 	return b.Complete(r)

@@ -217,7 +217,7 @@ func (r *Encryption) answerRotation(ctx context.Context, s *scope.Scope, e keyri
 		return err
 	}
 	if !e.Done {
-		Rotations.WithLabelValues(RotationRefused).Inc()
+		countRotation(s.Key, RotationRefused)
 	}
 	return nil
 }

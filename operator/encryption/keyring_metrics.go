@@ -5,6 +5,8 @@ package encryption
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
 )
@@ -24,9 +26,9 @@ const (
 	RotationRefused   = "refused"
 )
 
-// Rotations counts rotations of master keys, by outcome.
-var Rotations = metrics.Counter(metrics.Operator, "operator_keyring_rotations_total",
-	"Rotations of a site's master keys, by outcome.", "outcome")
+// Rotations counts rotations of master keys, by outcome. It does not name the site: a person may have ordered one that does not exist.
+var Rotations = metrics.Counter(metrics.Group, "operator_keyring_rotations_total",
+	"Rotations of master keys of the group's sites, by outcome.", "outcome")
 
 // CampaignLeft counts the sites that the rotation of all sites still has to do.
 var CampaignLeft = metrics.Gauge(metrics.Group, "operator_keyring_campaign_sites_left",
@@ -54,15 +56,17 @@ var UnencryptedTablespaces = metrics.Gauge(metrics.Site, "operator_encryption_un
 var Coverage = metrics.Gauge(metrics.Site, "operator_encryption_coverage",
 	"1 for each aspect of the site that MySQL says is encrypted, else 0.", "aspect")
 
-// StartRotations sets every outcome of Rotations to 0, so that it is known.
-func StartRotations() {
-	for _, outcome := range []string{RotationCompleted, RotationFailed, RotationRefused} {
-		Rotations.WithLabelValues(outcome)
-	}
+// countRotation counts one.
+func countRotation(of types.NamespacedName, outcome string) {
+	Rotations.WithLabelValues(of.Namespace, of.Name, outcome).Inc()
 }
 
-// showKeyring shows the keyring of one site.
+// showKeyring shows the keyring of one site. Every outcome of Rotations is known from then on: a rate over a series that does not exist yet
+// misses its first increase.
 func showKeyring(namespace, group string, site v1alpha1.SiteKeyringStatus) {
+	for _, outcome := range []string{RotationCompleted, RotationFailed, RotationRefused} {
+		Rotations.WithLabelValues(namespace, group, outcome)
+	}
 	for _, phase := range []v1alpha1.KeyringPhase{
 		v1alpha1.KeyringPending, v1alpha1.KeyringUnsealed, v1alpha1.KeyringEscrowed, v1alpha1.KeyringSealed, v1alpha1.KeyringFailed,
 	} {

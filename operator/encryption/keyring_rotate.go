@@ -57,13 +57,13 @@ func (p rotator) begin(group *v1alpha1.MysqlFailoverGroup, site string) {
 
 func (p rotator) tellRotation(ctx context.Context, t rotationTask, err error) {
 	if err == nil {
-		Rotations.WithLabelValues(RotationCompleted).Inc()
+		countRotation(t.key.Group, RotationCompleted)
 		return
 	}
 	if errors.Is(err, mysql.ErrLocked) {
 		return // not now: nothing failed, and status says what it waits for
 	}
-	Rotations.WithLabelValues(RotationFailed).Inc()
+	countRotation(t.key.Group, RotationFailed)
 	log.FromContext(ctx).Error(err, "rotate master keys", "namespace", t.group.Namespace, "group", t.group.Name, "site", t.key.Site)
 	p.recorder.Emit(t.group, nil, eventKeyringRotationFailed, "Rotation of the master keys of site %s did not succeed and is tried again: %v", t.key.Site, err)
 }

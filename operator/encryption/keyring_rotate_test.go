@@ -334,7 +334,7 @@ func rotationsCounted() func() map[string]float64 {
 	all := func() map[string]float64 {
 		out := map[string]float64{}
 		for _, outcome := range []string{RotationCompleted, RotationFailed, RotationRefused} {
-			out[outcome] = testutil.ToFloat64(Rotations.WithLabelValues(outcome))
+			out[outcome] = testutil.ToFloat64(Rotations.WithLabelValues(scopetest.Key.Namespace, scopetest.Key.Name, outcome))
 		}
 		return out
 	}

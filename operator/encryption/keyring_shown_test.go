@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/report/metrics"
@@ -38,5 +39,23 @@ func TestAKeyringIsShown(t *testing.T) {
 	}
 	if got := testutil.ToFloat64(EscrowVersion.WithLabelValues("ns", "k", "a")); got != 2 {
 		t.Errorf("version = %v", got)
+	}
+}
+
+// A rotation is counted for its group: every outcome is known once a keyring of the group was shown, and goes with the group.
+func TestRotationsAreCountedByGroup(t *testing.T) {
+	Rotations.Reset() // other tests of the package count some
+	showKeyring("ns", "k", v1alpha1.SiteKeyringStatus{Name: "a", Phase: v1alpha1.KeyringSealed})
+	if n := testutil.CollectAndCount(Rotations); n != 3 {
+		t.Errorf("%d outcomes are known before the first rotation", n)
+	}
+	countRotation(types.NamespacedName{Namespace: "ns", Name: "k"}, RotationFailed)
+	showKeyring("ns", "k", v1alpha1.SiteKeyringStatus{Name: "a", Phase: v1alpha1.KeyringSealed})
+	if got := testutil.ToFloat64(Rotations.WithLabelValues("ns", "k", RotationFailed)); got != 1 {
+		t.Errorf("failed = %v", got)
+	}
+	metrics.ForgetGroup("ns", "k")
+	if n := testutil.CollectAndCount(Rotations); n != 0 {
+		t.Errorf("%d series of a group that is gone", n)
 	}
 }

@@ -248,7 +248,7 @@ func TestAnOrderToRotateIsAnswered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			sh := newShell(t, scopetest.Group(scopetest.Running, scopetest.WithEncryption, ordered))
-			before := testutil.ToFloat64(Rotations.WithLabelValues(RotationRefused))
+			before := testutil.ToFloat64(Rotations.WithLabelValues(scopetest.Key.Namespace, scopetest.Key.Name, RotationRefused))
 			if err := sh.performKeyring(t.Context(), sh.look(t), tt.answer); err != nil {
 				t.Fatal(err)
 			}
@@ -261,18 +261,18 @@ func TestAnOrderToRotateIsAnswered(t *testing.T) {
 			if stands != tt.stands || got.Outcome != tt.want || tt.want != "" && got.Message != tt.answer.Why {
 				t.Errorf("stands %t, answered %+v", stands, got)
 			}
-			if n := testutil.ToFloat64(Rotations.WithLabelValues(RotationRefused)) - before; n != tt.refused {
+			if n := testutil.ToFloat64(Rotations.WithLabelValues(scopetest.Key.Namespace, scopetest.Key.Name, RotationRefused)) - before; n != tt.refused {
 				t.Errorf("counted %v refusals", n)
 			}
 		})
 	}
 	sh := newShell(t, scopetest.Group(scopetest.Running, scopetest.WithEncryption, ordered))
-	s, before := sh.look(t), testutil.ToFloat64(Rotations.WithLabelValues(RotationRefused))
+	s, before := sh.look(t), testutil.ToFloat64(Rotations.WithLabelValues(scopetest.Key.Namespace, scopetest.Key.Name, RotationRefused))
 	sh.refuses = errAway
 	if err := sh.performKeyring(t.Context(), s, keyring.Answer{Site: "c", Reason: v1alpha1.AnswerUnknownSite}); !errors.Is(err, errAway) {
 		t.Errorf("an answer that was not written: %v", err)
 	}
-	if n := testutil.ToFloat64(Rotations.WithLabelValues(RotationRefused)) - before; n != 0 {
+	if n := testutil.ToFloat64(Rotations.WithLabelValues(scopetest.Key.Namespace, scopetest.Key.Name, RotationRefused)) - before; n != 0 {
 		t.Errorf("counted %v refusals that nobody was told of", n)
 	}
 }
@@ -488,11 +488,11 @@ func TestAnOrderForAGroupWithoutKeyrings(t *testing.T) {
 				g.Annotations = map[string]string{v1alpha1.AnnotationRotateKeyring: "c"}
 			}
 		}))
-		before := testutil.ToFloat64(Rotations.WithLabelValues(RotationRefused))
+		before := testutil.ToFloat64(Rotations.WithLabelValues(scopetest.Key.Namespace, scopetest.Key.Name, RotationRefused))
 		if err := sh.Keep(t.Context(), sh.look(t)); err != nil {
 			t.Fatal(err)
 		}
-		if n := testutil.ToFloat64(Rotations.WithLabelValues(RotationRefused)) - before; (n == 1) != ordered || n > 1 {
+		if n := testutil.ToFloat64(Rotations.WithLabelValues(scopetest.Key.Namespace, scopetest.Key.Name, RotationRefused)) - before; (n == 1) != ordered || n > 1 {
 			t.Errorf("ordered %t, counted %v refusals", ordered, n)
 		}
 		g := sh.look(t).Group

@@ -53,8 +53,8 @@ func hasManyVersions(_ Group, s Site) string {
 	if len(s.Versions) < manyVersions {
 		return ""
 	}
-	return fmt.Sprintf("%d versions of the keyring of %s are in escrow, and no more than %d may be: label those %s=true that neither status nor a pod names, and delete them",
-		len(s.Versions), s.Name, wire.MaxKeyringVersions, v1alpha1.LabelAllowDeletion)
+	return fmt.Sprintf("%d versions of the keyring of %s are in escrow, and no more than %d may be: label those with the lowest numbers %s=true and delete them, but keep the last ten, "+
+		"and all that status.encryptionAtRest.sites[] or a Deployment names", len(s.Versions), s.Name, wire.MaxKeyringVersions, v1alpha1.LabelAllowDeletion)
 }
 
 // isActivePrimary: I20. If a rotation goes wrong and destroys a replica's data, the active site still has that data.

@@ -249,7 +249,7 @@ func Awaited(why facts.Reason) bool {
 	return why == v1alpha1.ReasonLargeChange || why == v1alpha1.ReasonTargetSilent
 }
 
-// Patience is how much longer a target that does not answer is waited for before it counts as lost: failureThreshold polls from its
+// Patience is how much longer a target that does not answer is waited for before it counts as lost: threshold polls from its
 // first missed answer, or every lost packet would cost an epoch or an order. It is 0 if that is over.
 func Patience(s facts.Snapshot, m facts.Memory, target facts.Site) time.Duration {
 	grace := time.Duration(s.Policy.Threshold-1) * s.Policy.PollInterval

@@ -79,7 +79,7 @@ func newEscrow(keeper Keeper, log *slog.Logger, l escrowLimits) *Escrow {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	startEscrow()
+	pusher{}.start()
 	shares := door.Limits{Connections: l.connections, PerAddress: l.held}
 	return &Escrow{
 		keeper: keeper, log: log, limits: l, from: map[string]int{}, good: map[digest]time.Time{}, turns: make(chan struct{}, l.turns),
@@ -105,13 +105,13 @@ func (e *Escrow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (e *Escrow) push(w http.ResponseWriter, r *http.Request) {
 	token, ok := bearer(r.Header)
 	if !ok || !wire.IsEscrowToken(token) {
-		e.refuse(w, wire.ErrUnauthorized)
+		e.refuse(w, pusher{}, wire.ErrUnauthorized)
 		return
 	}
 	if r.ContentLength > wire.MaxKeyringBytes {
 		// Read some of it and throw it away: a client that is still sending when the connection closes never sees the answer.
 		_, _ = io.CopyN(io.Discard, r.Body, wire.MaxKeyringBytes+1)
-		e.refuse(w, errTooLarge)
+		e.refuse(w, pusher{}, errTooLarge)
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())
@@ -121,7 +121,7 @@ func (e *Escrow) push(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
 	})
 	if !ok {
-		e.refuse(w, errTooMany)
+		e.refuse(w, pusher{}, errTooMany)
 		return
 	}
 	defer here.leave()
@@ -130,23 +130,23 @@ func (e *Escrow) push(w http.ResponseWriter, r *http.Request) {
 		if !here.stays() {
 			err = errTooMany
 		}
-		e.refuse(w, err)
+		e.refuse(w, here.of, err)
 		return
 	}
 	here.hasBody()
 	stored, err := e.take(ctx, here, push, token)
 	if errors.Is(err, errTooMany) {
-		e.refuse(w, err)
+		e.refuse(w, here.of, err)
 		return
 	}
 	if err == nil {
 		e.log.Info("took keyring into escrow", "namespace", push.Namespace, "group", push.Group, "site", push.Site,
 			"version", stored.Version, "digest", stored.Digest)
-		escrowPushes.WithLabelValues(escrowStored).Inc()
+		here.of.count(escrowStored)
 		answer(w, http.StatusOK, stored)
 		return
 	}
-	e.tell(e.refuse(w, err), push, r.RemoteAddr)
+	e.tell(e.refuse(w, here.of, err), push, r.RemoteAddr)
 }
 
 // take stores a keyring whose token is good.
@@ -248,7 +248,7 @@ var refusals = []refusal{
 }
 
 // refuse answers an error and counts it. The client learns nothing of an error that is none of the refusals: the log has it.
-func (e *Escrow) refuse(w http.ResponseWriter, err error) refusal {
+func (e *Escrow) refuse(w http.ResponseWriter, of pusher, err error) refusal {
 	as := refusal{err, http.StatusInternalServerError, wire.ReasonInternal, escrowFailed}
 	text := "the keyring could not be stored"
 	for _, known := range refusals {
@@ -259,7 +259,7 @@ func (e *Escrow) refuse(w http.ResponseWriter, err error) refusal {
 	if as.code == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	escrowPushes.WithLabelValues(as.outcome).Inc()
+	of.count(as.outcome)
 	refuse(w, as.code, as.reason, text)
 	return as
 }

@@ -38,6 +38,8 @@ type place struct {
 	// stranger is true for a push whose token was not good a moment ago, proven is false for any push until its token is found good. A proven
 	// push is no stranger, and makes room for nobody.
 	stranger, proven bool
+	// of is set once it is proven.
+	of pusher
 	// since is when the push came, and read is true once its whole body has come.
 	since time.Time
 	read  bool
@@ -152,7 +154,7 @@ func (p *place) prove(ctx context.Context, push wire.KeyringEscrow, token string
 		return errTooMany // it had to make room
 	}
 	if err == nil {
-		p.stranger, p.proven = false, true
+		p.stranger, p.proven, p.of = false, true, pusher{push.Namespace, push.Group}
 	}
 	return err
 }

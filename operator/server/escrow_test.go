@@ -25,13 +25,14 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/escrow"
+	"github.com/mysql-mfg/mfg/operator/report/metrics"
 )
 
 func TestEscrowTakesAKeyring(t *testing.T) {
 	v := newVault(t, testLimits())
-	before := testutil.ToFloat64(escrowPushes.WithLabelValues(escrowStored))
+	before := pushesOf("shop", "orders", escrowStored)
 	defer func() {
-		if after := testutil.ToFloat64(escrowPushes.WithLabelValues(escrowStored)); after != before+2 {
+		if after := pushesOf("shop", "orders", escrowStored); after != before+2 {
 			t.Errorf("%v pushes are counted, want 2", after-before)
 		}
 	}()
@@ -106,15 +107,18 @@ func TestEscrowRefuses(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			before := 0.0
+			before, namespace, group := 0.0, "", ""
+			if tc.code == http.StatusConflict || tc.code == http.StatusUnprocessableEntity {
+				namespace, group = "shop", "orders" // its token was found good by then
+			}
 			if tc.outcome != "" {
-				before = testutil.ToFloat64(escrowPushes.WithLabelValues(tc.outcome))
+				before = pushesOf(namespace, group, tc.outcome)
 			}
 			got := v.send(tc.raw, tc.half)
 			if got.code != tc.code || got.reason != tc.reason {
 				t.Errorf("%d %s, want %d %s", got.code, got.body, tc.code, tc.reason)
 			}
-			if tc.outcome != "" && testutil.ToFloat64(escrowPushes.WithLabelValues(tc.outcome)) != before+1 {
+			if tc.outcome != "" && pushesOf(namespace, group, tc.outcome) != before+1 {
 				t.Errorf("%s is not counted", tc.outcome)
 			}
 			if (got.header.Get("Allow") == http.MethodPost) != (tc.code == 405) {
@@ -130,6 +134,34 @@ func TestEscrowRefuses(t *testing.T) {
 		t.Errorf("stored %v", stored)
 	}
 	v.keepsSecrets("the log", v.log.String())
+}
+
+// pushesOf is how many pushes of a group were counted with an outcome. Both names are empty for those whose token was not found good.
+func pushesOf(namespace, group, outcome string) float64 {
+	return testutil.ToFloat64(escrowPushes.WithLabelValues(namespace, group, outcome))
+}
+
+// Anyone who reaches the port chooses the names in a push: only those that came with a good token become series.
+func TestStrangersMakeNoSeries(t *testing.T) {
+	v := newVault(t, testLimits())
+	metrics.ForgetGroup("shop", "orders")
+	before := testutil.CollectAndCount(escrowPushes)
+	for i := range 3 {
+		for _, token := range []string{escrow.NewToken(), v.tokens["paris"]} {
+			v.send(request(token, bodyOf(t, keyring, func(p *wire.KeyringEscrow) { p.Group = "invented-" + strconv.Itoa(i) })), false)
+		}
+	}
+	if n := testutil.CollectAndCount(escrowPushes); n != before {
+		t.Errorf("%d series by strangers", n-before)
+	}
+	v.send(request(v.tokens["paris"], bodyOf(t, keyring, nil)), false)
+	if n := testutil.CollectAndCount(escrowPushes); n != before+len(escrowOutcomes()) {
+		t.Errorf("%d series of the group, want one for each outcome", n-before)
+	}
+	metrics.ForgetGroup("shop", "orders")
+	if n := testutil.CollectAndCount(escrowPushes); n != before {
+		t.Errorf("%d series of a group that is gone", n-before)
+	}
 }
 
 // failing is a store that takes no keyring.

@@ -30,14 +30,23 @@ func escrowOutcomes() []string {
 }
 
 // escrowPushes counts keyrings that sidecars handed over, by outcome.
-var escrowPushes = metrics.Counter(metrics.Operator, "operator_keyring_escrow_pushes_total",
-	"Keyrings that sidecars handed to the operator for escrow, by outcome.", "outcome")
+var escrowPushes = metrics.Counter(metrics.Group, "operator_keyring_escrow_pushes_total",
+	"Keyrings that sidecars handed to the operator for escrow, by outcome. Both names are empty if the token was not found good: anyone who reaches the port can push, with any names.", "outcome")
 
-// startEscrow sets every outcome of escrowPushes to 0: a rate over a series that does not exist yet misses its first
+// pusher is the group whose token a push had; empty until that token is found good. Otherwise a stranger could make series without end.
+type pusher struct{ namespace, group string }
+
+// count counts a push. Every outcome of the group is known before that: a rate over a series that does not exist yet misses its first
 // increase.
-func startEscrow() {
+func (p pusher) count(outcome string) {
+	p.start()
+	escrowPushes.WithLabelValues(p.namespace, p.group, outcome).Inc()
+}
+
+// start sets every outcome to 0.
+func (p pusher) start() {
 	for _, outcome := range escrowOutcomes() {
-		escrowPushes.WithLabelValues(outcome)
+		escrowPushes.WithLabelValues(p.namespace, p.group, outcome)
 	}
 }
 

@@ -14,8 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
-
 	"github.com/mysql-mfg/mfg/api/wire"
 	"github.com/mysql-mfg/mfg/operator/escrow"
 )
@@ -44,7 +42,7 @@ func TestPushesDoNotFillTheLog(t *testing.T) {
 					r.Header.Set("Authorization", "Bearer "+escrow.NewToken())
 					e.ServeHTTP(httptest.NewRecorder(), r)
 				}
-				before := testutil.ToFloat64(escrowPushes.WithLabelValues(tt.outcome))
+				before := pushesOf("shop", "orders", tt.outcome)
 				for i := range 100 {
 					push([]string{"paris", "madrid"}[i%2])
 				}
@@ -55,7 +53,7 @@ func TestPushesDoNotFillTheLog(t *testing.T) {
 				if got := strings.Count(log.String(), tt.level); got != lines || strings.Count(log.String(), "\n") != lines {
 					t.Errorf("%d lines for 100 pushes: %s", got, log.String())
 				}
-				if n := testutil.ToFloat64(escrowPushes.WithLabelValues(tt.outcome)) - before; n != 100 {
+				if n := pushesOf("shop", "orders", tt.outcome) - before; n != 100 {
 					t.Errorf("%v are counted", n)
 				}
 				log.Reset()

@@ -266,7 +266,7 @@ func outsideInnoDB(g facts.Group, site, active facts.Site) (facts.Reason, string
 	}
 	if site.Name != active.Name && active.Sidecar.Answered && theirs != nil && mine.Tables > 0 && mine.WithRows < theirs.WithRows {
 		return v1alpha1.ReasonRowsMissing, fmt.Sprintf("has rows in %d tables outside InnoDB, %s in %d: it was cloned without them, and takes over by order only; "+
-			"ALTER TABLE each ... ENGINE=InnoDB on %s (%s) brings them", mine.WithRows, active.Name, theirs.WithRows, active.Name, g.Command("mysql", active.Name, ""))
+			"ALTER TABLE each ... ENGINE=InnoDB on %s (%s), and then copy this site again: the ALTER alone brings it no rows", mine.WithRows, active.Name, theirs.WithRows, active.Name, g.Command("mysql", active.Name, ""))
 	}
 	return "", ""
 }

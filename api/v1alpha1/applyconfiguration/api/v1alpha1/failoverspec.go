@@ -28,7 +28,8 @@ type FailoverSpecApplyConfiguration struct {
 	// before another site takes over whose own volume does. A full volume is told, and moves no role. Default 60s, from 10s to 1h; 0s
 	// means never.
 	StallTimeout *v1.Duration `json:"stallTimeout,omitempty"`
-	// cooldown is how long after a failover no other emergency failover starts without an order. Default 10m, up to 24h.
+	// cooldown is how long after an emergency failover that the operator began without an order no other one starts without an order.
+	// Default 10m, up to 24h.
 	Cooldown *v1.Duration `json:"cooldown,omitempty"`
 	// drainTimeout bounds how long a site that is to be promoted may take to apply its relay log. Default 30s, from 1s
 	// to 1h.
