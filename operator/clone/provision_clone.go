@@ -3,6 +3,7 @@
 package clone
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -150,6 +151,8 @@ func (p *provisioner) perform(ctx context.Context, t task, s sight, donor mysql.
 		}
 	}
 	statement := make(chan error, 1)
+	ctx, giveUp := context.WithCancel(ctx)
+	defer giveUp() // a statement that nobody waits for any more holds a connection
 	go func() { statement <- s.recipient.Clone(ctx, s.at(donor)) }()
 	err := p.watch(ctx, t, s, watching{statement: statement, donor: donorWatch{source: s.source}})
 	// A clone that ran ends in a restart, which closes the window; a refused one does not.
@@ -206,11 +209,11 @@ func (*provisioner) close(ctx context.Context, s sight, open bool, err error) er
 
 // watch waits until a clone is over and the site is back, and asks the site how it went: the connection that ran the
 // clone cannot know, since the server restarts under it. It reports how far the clone is, and cancels it when the donor
-// is no longer the open active site.
+// is no longer the open active site, or when it comes no further.
 func (p *provisioner) watch(ctx context.Context, t task, s sight, w watching) error {
 	deadline := time.Now().Add(returnTimeout)
 	statement, donor := w.statement, w.donor
-	speed := pace{source: donor.source, began: time.Now()}
+	speed, grown := pace{source: donor.source, began: time.Now()}, growth{}
 	for time.Now().Before(deadline) {
 		over, err := waitFor(ctx, statement)
 		if err != nil {
@@ -222,21 +225,23 @@ func (p *provisioner) watch(ctx context.Context, t task, s sight, w watching) er
 			statement = nil
 		}
 		st, last, err := p.ask(ctx, t)
-		if err == nil && (statement != nil || underWay(last)) {
-			// A large clone takes hours; as long as the server says that it runs, there is no hurry. A clone that hangs says
-			// nothing, and must not keep other sites from being cloned.
-			deadline = time.Now().Add(returnTimeout)
-		}
 		if err != nil {
 			continue // the site is restarting; the deadline bounds the wait
 		}
-		if underWay(last) {
-			p.tell(t, &speed, last)
-			p.cancelWithout(ctx, t, &donor)
+		if statement != nil || underWay(last) {
+			// A large clone takes hours; as long as it comes further, there is no hurry. One that hangs must not keep other sites from being
+			// cloned, whatever the server says, nor whatever it makes of the KILL.
+			stalled := grown.look(last, time.Now())
+			if stalled == "" {
+				deadline = time.Now().Add(returnTimeout)
+			}
+			if underWay(last) { // otherwise it has not begun, and the server reports another clone
+				p.tell(t, &speed, last)
+				p.cancelWithout(ctx, t, &donor, stalled)
+			}
 			continue
 		}
 		switch {
-		case statement != nil: // it has not begun, and the server reports another clone
 		case last.State != cloneCompleted:
 			return donor.explain(fmt.Errorf("the clone ended as %q (error %d: %s)", last.State, last.ErrorNo, last.Message))
 		case !underWay(s.last) && last.Began != "" && last.Began == s.last.Began:
@@ -247,7 +252,7 @@ func (p *provisioner) watch(ctx context.Context, t task, s sight, w watching) er
 			return nil
 		}
 	}
-	return fmt.Errorf("the site did not come back within %s", returnTimeout)
+	return donor.explain(fmt.Errorf("the site did not come back within %s", returnTimeout))
 }
 
 // waitFor waits a moment, or until the statement ends. over is true if it ended in the clone, or if its outcome is unknown.
@@ -307,15 +312,15 @@ func (d *donorWatch) explain(err error) error {
 	return fmt.Errorf("%w: %w", d.lost, err)
 }
 
-// cancelWithout cancels a clone whose donor is lost, at every look until the clone ends. If mysqld hangs over it,
-// cancelWithout ends the site's pod, and mysqld with it: nothing else brings the site back, and there is nothing to lose,
-// since the clone has thrown the site's data away and a busy site is no candidate.
-func (p *provisioner) cancelWithout(ctx context.Context, t task, d *donorWatch) {
+// cancelWithout cancels a clone whose donor is lost, or that comes no further (stalled says why), at every look until the
+// clone ends. If mysqld hangs over it, cancelWithout ends the site's pod, and mysqld with it: nothing else brings the site
+// back, and there is nothing to lose, since the clone has thrown the site's data away and a busy site is no candidate.
+func (p *provisioner) cancelWithout(ctx context.Context, t task, d *donorWatch, stalled string) {
 	g, known := p.reach.In(t.key.Group)
 	if !known {
 		return // nothing is known of the donor; what it has sent so far is whole
 	}
-	why := d.look(g, time.Now())
+	why := cmp.Or(d.look(g, time.Now()), stalled)
 	if why == "" {
 		return
 	}

@@ -19,8 +19,6 @@ import (
 )
 
 const (
-	// maxClones bounds the clones of all groups together: each loads two sites and the network between them.
-	maxClones = 8
 	// returnPoll and returnTimeout bound the wait for a site to come back after a clone: mysqld restarts and recovers.
 	returnPoll    = time.Second
 	returnTimeout = 20 * time.Minute
@@ -38,8 +36,8 @@ type provisioner struct {
 	// done is called when a job of a group has ended, news when status must show new progress.
 	done, news func(types.NamespacedName)
 
+	slots  slots
 	mu     sync.Mutex
-	all    chan struct{}
 	donors map[types.NamespacedName]chan struct{}
 
 	withdrawn withdrawals
@@ -58,7 +56,7 @@ type task struct {
 func newProvisioner(base *scope.Base, o Options) *provisioner {
 	return &provisioner{
 		reach: o.Reach, work: o.Work, runner: o.Runner, recorder: base.Recorder, endPod: EndPod(base.Client), done: o.Wake, news: o.Wake,
-		all: make(chan struct{}, maxClones), donors: map[types.NamespacedName]chan struct{}{},
+		donors: map[types.NamespacedName]chan struct{}{},
 	}
 }
 
@@ -116,7 +114,7 @@ func (p *provisioner) run(ctx context.Context, t task) work.Outcome {
 	return p.clone(ctx, t, again)
 }
 
-// turn waits until the group's donor is free, since it serves one clone at a time, and until fewer than maxClones run.
+// turn waits until the group's donor is free, since it serves one clone at a time, and then for a slot.
 func (p *provisioner) turn(ctx context.Context, group types.NamespacedName) (func(), error) {
 	p.mu.Lock()
 	donor := p.donors[group]
@@ -130,13 +128,12 @@ func (p *provisioner) turn(ctx context.Context, group types.NamespacedName) (fun
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	select {
-	case p.all <- struct{}{}:
-	case <-ctx.Done():
+	giveBack, err := p.slots.take(ctx, group.Namespace)
+	if err != nil {
 		<-donor
-		return nil, ctx.Err()
+		return nil, err
 	}
-	return func() { <-p.all; <-donor }, nil
+	return func() { giveBack(); <-donor }, nil
 }
 
 // sight holds what a look at a site and at the active site showed.

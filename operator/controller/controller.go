@@ -314,6 +314,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope.Scope) error {
 			s.Pods[site] = p
 		}
 	}
+	scope.LookAtNodes(ctx, s, r.Client)
 	s.In.Unlisted, s.In.Restarted = unlisted(s.Group, pods.Items), restarts(s)
 	s.Facts, s.Known = r.Facts.Sites(s.Key.Namespace, s.Key.Name)
 	s.SilentFor = r.base.Silences.Look(s)

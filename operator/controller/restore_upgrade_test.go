@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/scope"
@@ -32,7 +33,7 @@ func loadingWorld(t *testing.T, turns Turns) *world {
 	return w
 }
 
-// isUnavailable has the Deployment of a site be without a ready pod for long.
+// isUnavailable has the Deployment of a site be without a ready pod for long. MySQL does not run there, as a node says that is Ready.
 func (w *world) isUnavailable(site string) {
 	w.t.Helper()
 	d := &appsv1.Deployment{}
@@ -41,6 +42,29 @@ func (w *world) isUnavailable(site string) {
 		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionFalse, LastTransitionTime: metav1.NewTime(metav1.Now().Add(-2 * scope.BrokenAfter)),
 	}}
 	w.must(w.c.Status().Update(w.ctx, d))
+	w.nodeIs(site, corev1.ConditionTrue)
+	for _, pod := range w.podsOf(site) {
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
+		w.must(w.c.Status().Update(w.ctx, &pod))
+	}
+}
+
+func (w *world) podsOf(site string) []corev1.Pod {
+	w.t.Helper()
+	var pods corev1.PodList
+	w.must(w.c.List(w.ctx, &pods, client.InNamespace(scopetest.Key.Namespace), client.MatchingLabels{v1alpha1.LabelSite: site}))
+	return pods.Items
+}
+
+// nodeIs has the node of a site be Ready, or not, for long.
+func (w *world) nodeIs(site string, ready corev1.ConditionStatus) {
+	w.t.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + site}}
+	w.must(client.IgnoreNotFound(w.c.Delete(w.ctx, node)))
+	node = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-" + site}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{
+		{Type: corev1.NodeReady, Status: ready, LastTransitionTime: metav1.NewTime(metav1.Now().Add(-2 * scope.BrokenAfter))},
+	}}}
+	w.must(w.c.Create(w.ctx, node))
 }
 
 // Hours of a load are not thrown away for another version of the operator, whether it paces upgrades or not.

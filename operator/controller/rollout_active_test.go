@@ -184,6 +184,8 @@ func TestNothingElseIsReplacedWhileTheActiveSiteStarts(t *testing.T) {
 				w.facts.Set(site, scope.SiteFacts{MysqlUp: site == "c"})
 			}
 			w.facts.Open("")
+			w.nodeIs("a", corev1.ConditionTrue)
+			w.isUnavailable("b")
 			old := w.deployments()
 			w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.9" })
 			w.reconcile()

@@ -54,7 +54,10 @@ func (r *Reconciler) rolloutSite(s *scope.Scope, spec v1alpha1.Site, want *appsv
 	// While a backup is loaded the pod is not ready and MySQL does not answer: that is no failure.
 	loads := restoring.Loading(s, name)
 	site.Loading = loads && restoring.SameOrder(current, want)
-	site.Broken = !loads && s.Known && !s.Facts.Sites[name].MysqlUp && s.Now.Sub(scope.UnavailableSince(current, s.Now)) >= scope.BrokenAfter
+	if !loads && s.Known && !s.Facts.Sites[name].MysqlUp && s.Now.Sub(scope.UnavailableSince(current, s.Now)) >= scope.BrokenAfter {
+		site.MayServe = scope.MayServe(s, name)
+		site.Broken = site.MayServe == ""
+	}
 	if site.Active && s.Terminating[name] {
 		site.Broken = false // its data would be gone with the pod, and may be the newest
 		site.Doomed = fmt.Sprintf("its volume claim %s is being deleted, and the data would be gone with the pod: add a site that can take its role, "+

@@ -11,6 +11,7 @@ func outdated(s Site) bool  { return s.Exists && !s.UpToDate && s.Kept == "" }
 func settled(s Site) bool   { return s.Settled }
 func starting(s Site) bool  { return s.Starting && !s.Settled }
 func broken(s Site) bool    { return s.Broken }
+func mayServe(s Site) bool  { return s.MayServe != "" }
 func busy(s Site) bool      { return s.Busy }
 func loading(s Site) bool   { return s.Loading }
 func active(s Site) bool    { return s.Active }

@@ -35,6 +35,8 @@ type Site struct {
 	Late bool
 	// Broken is true if the pod has not been ready for so long that replacing it costs nothing.
 	Broken bool
+	// MayServe says why a site that the operator has not reached for as long may serve all the same; normally empty.
+	MayServe string
 	// Busy is true while long work runs on the site.
 	Busy bool
 	// Loading is true while a backup is loaded onto the site, which a new pod would begin again.
@@ -116,11 +118,7 @@ func next(g Group) Decision {
 		return Decision{Reason: v1alpha1.ReasonUpToDate, Message: "every site is up to date"}
 	}
 	if d, ok := postponed(g); ok {
-		// A failover may wait for exactly this site to acknowledge it, and a pod that does not come up is of no use.
-		if s, found := find(g.Sites, and(outdated, broken, not(moving), not(active))); found && d.Reason == v1alpha1.ReasonFailoverInFlight && g.Paused == "" {
-			return update(v1alpha1.ReasonRepairing, s)
-		}
-		return d
+		return thirdSite(g, d)
 	}
 	// A site that waits for its data need not wait for other sites or for the end of a pause: its pod holds nothing to lose.
 	if s, ok := find(g.Sites, and(outdated, uncloned, not(active))); ok && calm(g.Sites) {
@@ -132,6 +130,10 @@ func next(g Group) Decision {
 	// A pod that does not come up may need exactly this update; replacing it costs nothing.
 	if s, ok := find(g.Sites, and(outdated, broken)); ok {
 		return update(v1alpha1.ReasonRepairing, s)
+	}
+	// I30: where only the operator does not reach it, it serves, and with its pod would go what no other site has yet.
+	if s, ok := find(g.Sites, and(exists, active, mayServe)); ok {
+		return wait(v1alpha1.ReasonWaitingForSite, s.Name, "the active site %s does not answer, and may serve all the same: %s. The update waits until that is known", s.Name, s.MayServe)
 	}
 	// One at a time: the site that was updated last must be back first. A site that waits for a person counts as back: its own
 	// transactions came before the update, and the others would wait for that person too.
@@ -150,6 +152,22 @@ func next(g Group) Decision {
 		return update(v1alpha1.ReasonUpdating, s)
 	}
 	return activeSite(g)
+}
+
+// thirdSite repairs, while the active site changes, a site that is neither the former nor the next one: the failover may wait for exactly
+// this site to acknowledge it, and a pod that does not come up is of no use. I30: one that may serve may vouch for the former active site.
+func thirdSite(g Group, d Decision) Decision {
+	third := and(outdated, not(moving), not(active))
+	if d.Reason != v1alpha1.ReasonFailoverInFlight {
+		return d
+	}
+	if s, ok := find(g.Sites, and(third, broken)); ok && g.Paused == "" {
+		return update(v1alpha1.ReasonRepairing, s)
+	}
+	if s, ok := find(g.Sites, and(third, mayServe)); ok {
+		d.Message += fmt.Sprintf("; %s does not answer, and its pod is not replaced either: %s", s.Name, s.MayServe)
+	}
+	return d
 }
 
 // postponed says why no pod at all may be replaced now.

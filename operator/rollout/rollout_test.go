@@ -36,6 +36,8 @@ func sites(text string) []rollout.Site {
 				s.Settled = true
 			case "broken":
 				s.Broken = true
+			case "partitioned":
+				s.MayServe = "its node is silent"
 			case "busy":
 				s.Busy = true
 			case "loading":
@@ -275,6 +277,24 @@ func TestNext(t *testing.T) {
 			because: "a replica that can come up may be promoted instead",
 			sites:   "a active old broken; b old broken", update: "b", reason: v1alpha1.ReasonRepairing, site: "b",
 		},
+		"the active site may serve where only the operator does not reach it": {
+			because: "I30: with its pod would go what no other site has yet",
+			sites:   "a active old partitioned; b old settled", reason: v1alpha1.ReasonWaitingForSite, site: "a",
+		},
+		"it may serve, and another site is down too": {
+			because: "I30: that one cannot vouch for it, and a pod that does not come up is of no use",
+			sites:   "a active old partitioned; b old broken; c old", update: "b", reason: v1alpha1.ReasonRepairing, site: "b",
+		},
+		"it may serve, and another site may vouch for it": {
+			because: "I30", sites: "a active old partitioned; b old partitioned; c new", reason: v1alpha1.ReasonWaitingForSite, site: "a",
+		},
+		"it may serve, and only others are to be updated": {
+			because: "I30", sites: "a active new partitioned; b old settled; c new settled", reason: v1alpha1.ReasonWaitingForSite, site: "a",
+		},
+		"a replica is cut off, and the active site is open": {
+			because: "nobody needs its word for the site that the operator reaches",
+			sites:   "a active old settled; b old partitioned; c old settled", update: "b", reason: v1alpha1.ReasonUpdating, site: "b",
+		},
 		"only the active site is broken": {
 			because: "nothing is open, so the correction must reach it",
 			sites:   "a active old broken; b new", update: "a", reason: v1alpha1.ReasonRepairing, site: "a",
@@ -355,6 +375,10 @@ func TestNext(t *testing.T) {
 			because: "what they hold, and whether they are fenced, decides it", group: rollout.Group{Transition: true},
 			sites: "a moving old broken; b active moving old broken; c old settled", reason: v1alpha1.ReasonFailoverInFlight,
 		},
+		"a third site may vouch for the former active site during a failover": {
+			because: "I30: it does so where only the operator does not reach it", group: rollout.Group{Transition: true},
+			sites: "a moving old; b active moving old settled; c old partitioned", reason: v1alpha1.ReasonFailoverInFlight,
+		},
 		"failover in flight, paused": {
 			because: "a person keeps the pods", group: rollout.Group{Transition: true, Paused: "noon"},
 			sites: "a moving old broken; b active moving old settled; c old broken", reason: v1alpha1.ReasonPaused,
@@ -397,6 +421,8 @@ func TestMessages(t *testing.T) {
 	again.LastTry = "b did not catch up"
 	stays := group("a active old settled; b new settled")
 	stays.RoleStays = "spec.failover.mode is Observe"
+	cutOff := group("a moving old; b active moving old settled; c old partitioned")
+	cutOff.Transition = true
 	onlyKept := group("a active old settled; b old settled kept")
 	for name, tt := range map[string]struct {
 		group rollout.Group
@@ -405,6 +431,7 @@ func TestMessages(t *testing.T) {
 		"kept":        {onlyKept, []string{"a", "b: its memory holds the only copy"}},
 		"not back":    {late, []string{"b", "ImagePullBackOff", "no other site is updated"}},
 		"asked again": {again, []string{"a", "b did not catch up"}},
+		"cut off":     {cutOff, []string{"the active site is changing", "c does not answer", "its node is silent"}},
 		"role stays":  {stays, []string{"a", "Observe"}},
 	} {
 		got := rollout.Next(tt.group)
@@ -419,6 +446,7 @@ func TestMessages(t *testing.T) {
 		"a missing; b missing":                "creating 2 of 2 sites",
 		"a active new settled; b new":         "b is up to date, but not ready or not replicating yet",
 		"a active new settled; b new late":    "b has the pod that is specified, but does not come back. Look at its pod and its state, or correct the specification",
+		"a active old partitioned; b old":     "the active site a does not answer, and may serve all the same: its node is silent. The update waits until that is known",
 		"a active old settled; b new settled": "only a is left to update: its role of the active site is moved away first",
 		"a active old settled; b new settled diverged": "only the active site a is left to update, and no other site can take its role: " +
 			"its pod is replaced when one can",
@@ -444,6 +472,9 @@ func randomSite(t *rapid.T, name string, active bool) rollout.Site {
 	}
 	s.Settled, s.Refused = s.Settled && s.Exists && !s.Broken, !s.Exists && rapid.Bool().Draw(t, "refused")
 	s.Kept = rapid.SampledFrom([]string{"", "", "", "only copy"}).Draw(t, "kept")
+	if !s.Settled && !s.Broken {
+		s.MayServe = rapid.SampledFrom([]string{"", "its node is silent"}).Draw(t, "mayServe")
+	}
 	s.Fenced = rapid.SampledFrom([]string{"", "", "", "kept fenced"}).Draw(t, "fenced")
 	return s
 }
@@ -494,6 +525,9 @@ func checkTaken(t *rapid.T, g rollout.Group, d rollout.Decision, taken string) {
 	cure := d.Reason == v1alpha1.ReasonRepairing && self.Broken && !self.Moving && !self.Active
 	if g.Paused != "" && (!self.Uncloned || g.Transition) || g.Transition && !cure {
 		t.Fatalf("%+v although it is not the time", d)
+	}
+	if self.Active && self.MayServe != "" {
+		t.Fatalf("I30: %+v replaces the active site, which may serve", d)
 	}
 	if self.Kept != "" {
 		t.Fatalf("%+v replaces a pod that must stay", d)

@@ -39,6 +39,8 @@ type Scope struct {
 	Known       bool
 	Deployments map[string]*appsv1.Deployment
 	Pods        map[string]*corev1.Pod
+	// Nodes are the nodes, by name, of the pods that are not ready.
+	Nodes map[string]*corev1.Node
 	// SilentFor is how long this process has seen that mysqld does not start in the pod of a site.
 	SilentFor map[string]time.Duration
 

@@ -69,7 +69,7 @@ var cores = []core{
 	{folder: "sidecar", files: []string{"accounts.go", "keyring.go", "restored.go", "supervise.go"}, draws: []int{10}, timed: true},
 	{folder: "operator/controller", files: []string{"authority.go", "claims.go", "rollout.go", "status.go", "unlisted.go"}, draws: []int{10}, timed: true},
 	{folder: "operator/work", files: []string{"rotation.go"}, draws: []int{10}, also: reconcile, timed: true},
-	{folder: "operator/scope", files: []string{"silent.go", "site.go"}, draws: []int{10}, also: reconcile, timed: true},
+	{folder: "operator/scope", files: []string{"failing.go", "silent.go", "site.go"}, draws: []int{10}, also: reconcile, timed: true},
 	{folder: "operator/apply", files: []string{"owner.go"}, draws: []int{10}, also: reconcile, timed: true},
 	{folder: "operator/clone", files: []string{
 		"engines.go", "lapse.go", "provision.go", "provision_clone.go", "provisioning.go", "reclone.go",

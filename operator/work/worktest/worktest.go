@@ -31,8 +31,8 @@ type Server struct {
 	Cancelled bool
 	// Stopped runs while replication is being stopped.
 	Stopped func()
-	// Hangs is true if its clones cannot be cancelled.
-	Hangs bool
+	// Hangs is true if its clones cannot be cancelled, Deaf if it says that they were, and goes on.
+	Hangs, Deaf bool
 }
 
 // note notes a call.
@@ -83,7 +83,7 @@ func (s *Server) CancelClone(context.Context) error {
 		return mysql.ErrCloneHangs
 	}
 	s.With(func(s *Server) {
-		if s.Last.State == "In Progress" {
+		if s.Last.State == "In Progress" && !s.Deaf {
 			s.Last = mysql.CloneStatus{State: "Failed", ErrorNo: 1317, Message: "interrupted"}
 			s.Cancelled = true
 		}
