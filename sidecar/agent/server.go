@@ -140,11 +140,14 @@ func (a *Agent) push(ctx context.Context, w fence.Word) string {
 	switch {
 	case err != nil:
 		return "keep statement: " + err.Error()
-	case !adoption.Taken:
+	case !adoption.Taken && adoption.Refusal.Reason != fence.RelayedNotNewer:
 		return adoption.Refusal.Message
 	case s.Exposed() && fence.Decide(s, a.Clock()).Do == fence.Fence:
 		return "MySQL is not fenced yet"
-	case !s.Names() || s.Newest().Hold || s.Serves():
+	case !s.Names() || w.Statement.Hold || s.Serves():
+		if adoption.Ask {
+			a.askSoon(ctx)
+		}
 		return ""
 	}
 	// The push opens nothing, because it may be old; the operator's own answer may open. Anyone can send an old push again, so only
@@ -157,6 +160,20 @@ func (a *Agent) push(ctx context.Context, w fence.Word) string {
 		return "the operator is being asked already"
 	}
 }
+
+// askSoon asks the operator because a push said something else than what is known, under the same epoch. The report does not wait
+// for it: where the way to the operator is cut, the site would count as silent for a hold or a window. Anyone can send an old push
+// again, so it asks no more often than this; beside it the loop asks at every peer check.
+func (a *Agent) askSoon(ctx context.Context) {
+	now, last := int64(a.Clock().Mono), a.askedSoon.Load()
+	if last != 0 && now-last < int64(askSoonPause) || !a.askedSoon.CompareAndSwap(last, now) {
+		return
+	}
+	a.work.Go(func() { a.askOperatorOnce(ctx) })
+}
+
+// askSoonPause is how long pushes of one epoch have the operator asked once at most.
+const askSoonPause = 500 * time.Millisecond
 
 // pushAsks is how many pushes may ask the operator at a time.
 const pushAsks = 4
