@@ -203,20 +203,13 @@ func (s *sidecar) push(t *task, w fence.Word) string {
 	case s.state.Exposed() && fence.Decide(s.state, s.now()).Do == fence.Fence:
 		return "MySQL is not fenced yet"
 	case !s.state.Names() || w.Statement.Hold || (s.state.Open() && s.state.Seen().Writable):
-		if adoption.Ask {
-			s.askSoon()
+		if now := s.mono(); adoption.Ask && (s.askedSoon == 0 || now-s.askedSoon >= askSoonPause) {
+			s.askedSoon = now
+			s.spawn(s.askOperatorOnce)
 		}
 		return ""
 	}
 	return s.askOperator(t, func() {}).Message
-}
-
-// askSoon asks the operator because a push said something else than what is known.
-func (s *sidecar) askSoon() {
-	if now := s.mono(); s.askedSoon == 0 || now-s.askedSoon >= askSoonPause {
-		s.askedSoon = now
-		s.spawn(s.askOperatorOnce)
-	}
 }
 
 func (s *sidecar) report(t *task, message string) wire.Report {

@@ -19,7 +19,7 @@ import (
 //	open, tryOpen, mayOpen, unmark, openWrites                 sidecar/agent/opening.go (and internal/mysql open_writes.go)
 //	askAll, askOperator, askPeer, exchange, learn, keep        sidecar/agent/exchange.go
 //	start, tick, watch, rearm (keepTime, alarm)                sidecar/agent/loop.go
-//	put, push, askSoon, report, peer                                 sidecar/agent/server.go
+//	put, push, report, peer                                    sidecar/agent/server.go
 
 // Constants of sidecar/agent.
 const (
@@ -49,7 +49,7 @@ type sidecar struct {
 	// marked is true if its volume may have the mark of an opening.
 	marked bool
 	asking map[string]bool
-	// askedSoon is when askSoon last asked.
+	// askedSoon is when a push last had the operator asked within an epoch.
 	askedSoon time.Duration
 	// alarm is when the next alarm is set for, in true time; zero if none is.
 	alarm   time.Duration

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -145,8 +146,10 @@ func (a *Agent) push(ctx context.Context, w fence.Word) string {
 	case s.Exposed() && fence.Decide(s, a.Clock()).Do == fence.Fence:
 		return "MySQL is not fenced yet"
 	case !s.Names() || w.Statement.Hold || s.Serves():
-		if adoption.Ask {
-			a.askSoon(ctx)
+		// The report does not wait for the answer: where the way to the operator is cut, the site would count as silent for a hold or
+		// a window. Anyone can send an old push again and again, so this is seldom done; the loop asks too.
+		if adoption.Ask && a.askedSoon.due(a.Clock().Mono, askSoonPause) {
+			a.work.Go(func() { a.askOperatorOnce(ctx) })
 		}
 		return ""
 	}
@@ -161,19 +164,17 @@ func (a *Agent) push(ctx context.Context, w fence.Word) string {
 	}
 }
 
-// askSoon asks the operator because a push said something else than what is known, under the same epoch. The report does not wait
-// for it: where the way to the operator is cut, the site would count as silent for a hold or a window. Anyone can send an old push
-// again, so it asks no more often than this; beside it the loop asks at every peer check.
-func (a *Agent) askSoon(ctx context.Context) {
-	now, last := int64(a.Clock().Mono), a.askedSoon.Load()
-	if last != 0 && now-last < int64(askSoonPause) || !a.askedSoon.CompareAndSwap(last, now) {
-		return
-	}
-	a.work.Go(func() { a.askOperatorOnce(ctx) })
-}
-
 // askSoonPause is how long pushes of one epoch have the operator asked once at most.
 const askSoonPause = 500 * time.Millisecond
+
+// seldom lets something happen once in a while.
+type seldom struct{ last atomic.Int64 }
+
+// due is true if that was not within the pause before now; then it counts as happening now.
+func (s *seldom) due(now, pause time.Duration) bool {
+	last := s.last.Load()
+	return (last == 0 || int64(now)-last >= int64(pause)) && s.last.CompareAndSwap(last, int64(now))
+}
 
 // pushAsks is how many pushes may ask the operator at a time.
 const pushAsks = 4
