@@ -9,7 +9,7 @@ import (
 
 // scenarios is every scripted schedule.
 func scenarios() []scenario {
-	return slices.Concat(leaseScenarios, openingScenarios, volumeScenarios, stallScenarios, runScenarios, keptScenarios)
+	return slices.Concat(leaseScenarios, openingScenarios, volumeScenarios, stallScenarios, runScenarios, keptScenarios, strangerScenarios)
 }
 
 // leaseScenarios: site a is cut off and stays open until its lease runs out; nobody may be opened before.

@@ -143,6 +143,7 @@ func (s *sidecar) learn(t *task, w fence.Word) (fence.Adoption, *promise) {
 	next, adoption := fence.Adopt(s.state, w, s.now())
 	s.update(next)
 	s.w.truth.heard(s, w)
+	s.w.truth.unmoved(s, before, w)
 	if adoption.Newer {
 		s.w.trace("sidecar of %s learns epoch %d %s hold=%v by %s (had %d)", s.pod, w.Statement.Epoch, w.Statement.ActiveSite,
 			w.Statement.Hold, w.Origin, before.Epoch)
@@ -197,11 +198,15 @@ func (s *sidecar) push(t *task, w fence.Word) string {
 	switch {
 	case s.pod.vol.failSave && s.state.Epoch() < s.state.Newest().Epoch:
 		return "keep statement: the volume is broken"
-	case !adoption.Taken:
+	case !adoption.Taken && adoption.Refusal.Reason != fence.RelayedNotNewer:
 		return adoption.Refusal.Message
 	case s.state.Exposed() && fence.Decide(s.state, s.now()).Do == fence.Fence:
 		return "MySQL is not fenced yet"
-	case !s.state.Names() || s.state.Newest().Hold || (s.state.Open() && s.state.Seen().Writable):
+	case !s.state.Names() || w.Statement.Hold || (s.state.Open() && s.state.Seen().Writable):
+		if now := s.mono(); adoption.Ask && (s.askedSoon == 0 || now-s.askedSoon >= askSoonPause) {
+			s.askedSoon = now
+			s.spawn(s.askOperatorOnce)
+		}
 		return ""
 	}
 	return s.askOperator(t, func() {}).Message

@@ -265,6 +265,20 @@ func (w *world) meddle(_ *sidecar, signed wire.Signed, nonce string) wire.Signed
 	return w.sign(old)
 }
 
+// recorded is a statement that somebody may have kept: any that was signed, or, of the epoch that a sidecar knows, one from before its
+// window, and the one that holds, which the operator signs for anybody who asks in the name of an unknown pod.
+func (w *world) recorded(s *sidecar) wire.Statement {
+	old := s.state.Newest()
+	if old.Epoch == 0 || w.chance(0.4) {
+		return w.statements[w.rnd.IntN(len(w.statements))]
+	}
+	old.Nonce = ""
+	if old.Hold = old.Hold || w.chance(0.6); w.chance(0.6) {
+		old.Windows = nil
+	}
+	return old
+}
+
 // replay pushes old statements to everybody.
 func (w *world) replay() {
 	if !w.replaying {
@@ -275,8 +289,8 @@ func (w *world) replay() {
 		if p == nil || p.sidecar == nil || p.sidecar.dead || !p.sidecar.serving || len(w.statements) == 0 {
 			continue
 		}
-		old := w.statements[w.rnd.IntN(len(w.statements))]
-		signed := w.sign(old)
+		signed := w.sign(w.recorded(p.sidecar))
+		w.count("replayed push")
 		p.sidecar.do(func() { p.sidecar.spawn(func(t *task) { p.sidecar.put(t, signed) }) })
 	}
 	w.after(w.between(200*time.Millisecond, 3*time.Second), w.replay)

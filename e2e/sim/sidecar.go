@@ -33,6 +33,7 @@ const (
 	reportLooks     = 3
 	keepOutTimeout  = time.Second
 	reportTimeout   = wire.ReportPatience * 6 / 10
+	askSoonPause    = 500 * time.Millisecond
 )
 
 // sidecar is one run of the sidecar's process.
@@ -48,6 +49,8 @@ type sidecar struct {
 	// marked is true if its volume may have the mark of an opening.
 	marked bool
 	asking map[string]bool
+	// askedSoon is when a push last had the operator asked within an epoch.
+	askedSoon time.Duration
 	// alarm is when the next alarm is set for, in true time; zero if none is.
 	alarm   time.Duration
 	serving bool

@@ -35,6 +35,21 @@ func (x *truth) heard(s *sidecar, w fence.Word) {
 	}
 }
 
+// unmoved holds I3 against whoever sends what was signed once: within an epoch, only what the sidecar asked the operator for changes whether
+// it may open, until when its window is open, and its lease.
+func (x *truth) unmoved(s *sidecar, before wire.Statement, w fence.Word) {
+	after := s.state.Newest()
+	if w.Origin == fence.Operator || after.Epoch != before.Epoch {
+		return
+	}
+	was, had := before.WindowFor(s.pod.site.name, s.wall())
+	is, has := after.WindowFor(s.pod.site.name, s.wall())
+	if after.Hold != before.Hold || after.LeaseTimeoutMillis != before.LeaseTimeoutMillis || had != has || !was.Deadline.Equal(is.Deadline) {
+		x.w.fail("I3", "%s changes what it knows of epoch %d by %s: hold %v, then %v; window %v, then %v",
+			s.pod, before.Epoch, w.Origin, before.Hold, after.Hold, had, has)
+	}
+}
+
 // vouches holds I5: what was acknowledged is never vouched below.
 func (x *truth) vouches(s *sidecar, st wire.Statement) {
 	if st.Epoch < s.pod.vol.acked {

@@ -223,6 +223,8 @@ type Agent struct {
 	asking sync.Map
 	// pushed holds one element for each push that asks the operator.
 	pushed chan struct{}
+	// askedSoon is when a push that said something else under the same epoch last had the operator asked, on the agent's clock.
+	askedSoon seldom
 	// glances are the looks at MySQL that reports wait for.
 	glances glances
 	// ticked and watched are when the two loops last began a round, on the agent's clock.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -140,11 +141,16 @@ func (a *Agent) push(ctx context.Context, w fence.Word) string {
 	switch {
 	case err != nil:
 		return "keep statement: " + err.Error()
-	case !adoption.Taken:
+	case !adoption.Taken && adoption.Refusal.Reason != fence.RelayedNotNewer:
 		return adoption.Refusal.Message
 	case s.Exposed() && fence.Decide(s, a.Clock()).Do == fence.Fence:
 		return "MySQL is not fenced yet"
-	case !s.Names() || s.Newest().Hold || s.Serves():
+	case !s.Names() || w.Statement.Hold || s.Serves():
+		// The report does not wait for the answer: where the way to the operator is cut, the site would count as silent for a hold or
+		// a window. Anyone can send an old push again and again, so this is seldom done; the loop asks too.
+		if adoption.Ask && a.askedSoon.due(a.Clock().Mono, askSoonPause) {
+			a.work.Go(func() { a.askOperatorOnce(ctx) })
+		}
 		return ""
 	}
 	// The push opens nothing, because it may be old; the operator's own answer may open. Anyone can send an old push again, so only
@@ -156,6 +162,18 @@ func (a *Agent) push(ctx context.Context, w fence.Word) string {
 	default:
 		return "the operator is being asked already"
 	}
+}
+
+// askSoonPause is how long pushes of one epoch have the operator asked once at most.
+const askSoonPause = 500 * time.Millisecond
+
+// seldom lets something happen once in a while.
+type seldom struct{ last atomic.Int64 }
+
+// due is true if that was not within the pause before now; then it counts as happening now.
+func (s *seldom) due(now, pause time.Duration) bool {
+	last := s.last.Load()
+	return (last == 0 || int64(now)-last >= int64(pause)) && s.last.CompareAndSwap(last, int64(now))
 }
 
 // pushAsks is how many pushes may ask the operator at a time.

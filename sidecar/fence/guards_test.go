@@ -253,8 +253,8 @@ func TestOpenGuardsI1I2I3I5(t *testing.T) {
 	}
 	hold := statement(5, "a")
 	hold.Hold = true
-	if r := MayOpen(keep(adopt(closedSite(), pushed(hold), now)), good, now); r.Reason != Held {
-		t.Errorf("a hold that was pushed after the answer: %+v", r)
+	if r := MayOpen(keep(adopt(closedSite(), fromOperator(hold, now.Mono), now)), good, now); r.Reason != Held {
+		t.Errorf("a hold in an answer that came after this one: %+v", r)
 	}
 }
 
@@ -277,7 +277,7 @@ func TestViewGuardsI1I5(t *testing.T) {
 		},
 		LowerEpoch:         func() (State, Word) { return s, pushed(statement(4, "b")) },
 		SameEpochOtherSite: func() (State, Word) { return s, pushed(statement(5, "b")) },
-		PeerNotNewer:       func() (State, Word) { return s, fromPeer(statement(5, "a"), time.Second) },
+		RelayedNotNewer:    func() (State, Word) { return s, fromPeer(statement(5, "a"), time.Second) },
 	})
 }
 

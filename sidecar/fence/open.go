@@ -57,8 +57,8 @@ func notTheNewest(s State, o opening) bool {
 	return o.word.Statement.Epoch != s.word.Epoch || o.word.Statement.ActiveSite != s.word.ActiveSite
 }
 
-// held: the promotion gate has not passed, or this site may lack transactions. A hold that was pushed after the operator
-// gave this answer counts too; if the hold was the older of the two, the next answer clears it.
+// held: the promotion gate has not passed, or this site may lack transactions. A hold in another answer of the operator, which
+// came meanwhile, counts too; if that was the older of the two, the next answer clears it.
 func held(s State, o opening) bool { return o.word.Statement.Hold || s.word.Hold }
 
 // notDurable: after a crash this sidecar would not remember the epoch under which it opened (I5).

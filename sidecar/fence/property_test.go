@@ -53,6 +53,9 @@ func drawWord(t *rapid.T, m *model) Word {
 	}
 	st := statement(epoch, active)
 	st.Hold = rapid.IntRange(0, 4).Draw(t, "hold") == 0
+	if rapid.IntRange(0, 4).Draw(t, "lease") == 0 {
+		st.LeaseTimeoutMillis = m.lease.Milliseconds() + 10_000 // the pod's own is shorter
+	}
 	st.Nonce = rapid.SampledFrom([]string{"n", "n", "n", "old", ""}).Draw(t, "nonce")
 	if rapid.IntRange(0, 9).Draw(t, "otherGroup") == 0 {
 		st.Group = "bills"
@@ -84,6 +87,13 @@ func (m *model) hear(t *rapid.T) {
 		m.highest = st.Epoch
 		if m.openedUnder > 0 && st.Epoch == m.openedUnder+1 && st.ActiveSite == "a" {
 			m.openedUnder = st.Epoch
+		}
+	}
+	if after := m.s.Newest(); w.Origin != Operator && after.Epoch == before.Epoch {
+		was, had := before.WindowFor("a", at(m.now).Wall)
+		is, has := after.WindowFor("a", at(m.now).Wall)
+		if after.Hold != before.Hold || after.LeaseTimeoutMillis != before.LeaseTimeoutMillis || had != has || !was.Deadline.Equal(is.Deadline) {
+			t.Fatalf("I3: %s of %+v changed %+v", w.Origin, st, before)
 		}
 	}
 	m.answer = w // also words that must open nothing

@@ -31,7 +31,7 @@ const (
 	OtherNonce         Reason = "OtherNonce"
 	LowerEpoch         Reason = "LowerEpoch"
 	SameEpochOtherSite Reason = "SameEpochOtherSite"
-	PeerNotNewer       Reason = "PeerNotNewer"
+	RelayedNotNewer    Reason = "RelayedNotNewer"
 
 	NotFromOperator Reason = "NotFromOperator"
 	NotTheNewest    Reason = "NotTheNewest"

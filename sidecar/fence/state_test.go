@@ -290,7 +290,7 @@ func TestOnlyWhatMattersIsWrittenAgain(t *testing.T) {
 	} {
 		st := statement(5, "a")
 		change(&st)
-		got := adopt(s, pushed(st), at(2*time.Second))
+		got := adopt(s, fromOperator(st, 2*time.Second), at(2*time.Second))
 		if _, due := Unkept(got); !due {
 			t.Errorf("%s: not written", name)
 		}

@@ -42,6 +42,9 @@ type Adoption struct {
 	Renewed bool
 	// Refusal says why the word was not taken.
 	Refusal Refusal
+	// Ask is true if a push says something else than what is known, under the same epoch. It may be the later of the two, or
+	// an old one that somebody sends again: only the operator can tell, so ask it now.
+	Ask bool
 }
 
 // viewGuards say why the sidecar does not take a word. Each is safe alone and in any order.
@@ -50,7 +53,7 @@ var viewGuards = []guard[Word]{
 	{OtherNonce, "the answer does not repeat the nonce of the request", otherNonce},
 	{LowerEpoch, "a newer epoch is known here", lowerEpoch},
 	{SameEpochOtherSite, "two sites are named under one epoch", sameEpochOtherSite},
-	{PeerNotNewer, "a peer's statement counts only if strictly newer", peerNotNewer},
+	{RelayedNotNewer, "within an epoch only the operator's answer to a question of this sidecar says something new", relayedNotNewer},
 }
 
 // Adopt takes in a word: it becomes the newest statement known unless a guard blocks it, and it prolongs the lease if
@@ -61,6 +64,7 @@ func Adopt(s State, w Word, now Instant) (State, Adoption) {
 		a.Taken, a.Newer = true, w.Statement.NewerThan(s.word)
 		s = take(s, w)
 	}
+	a.Ask = a.Refusal.Reason == RelayedNotNewer && w.Origin == Push && saysOtherwise(s, w.Statement, now)
 	s, a.Renewed = renew(s, w, now)
 	return s, a
 }
@@ -101,9 +105,20 @@ func sameEpochOtherSite(s State, w Word) bool {
 	return w.Statement.Epoch == s.word.Epoch && w.Statement.ActiveSite != s.word.ActiveSite
 }
 
-// peerNotNewer: what a peer relays may be older than what the operator said here under the same epoch (hold, windows).
-func peerNotNewer(s State, w Word) bool {
-	return w.Origin == Peer && !w.Statement.NewerThan(s.word)
+// relayedNotNewer: statements of one epoch have no order. When each was issued gives none: two operators have two clocks, and
+// the operator signs a held one for anybody who asks in the name of an unknown pod. So what did not come as an answer to this
+// sidecar's own nonce may be as old as the epoch, or sent by a stranger, and must neither hold this site nor end its window (I3).
+// A push that says the same of this site is taken: a later key may have signed it.
+func relayedNotNewer(s State, w Word) bool {
+	return w.Origin != Operator && !w.Statement.NewerThan(s.word) && !(w.Origin == Push && saysTheSame(s.site.Name, w.Statement, s.word))
+}
+
+// saysOtherwise: it is not enough that the deadline of a window differs. While a site is cloned it differs in most statements,
+// and the sidecar asks often enough anyway.
+func saysOtherwise(s State, told wire.Statement, now Instant) bool {
+	_, before := s.word.WindowFor(s.site.Name, now.Wall)
+	_, after := told.WindowFor(s.site.Name, now.Wall)
+	return before != after || told.Hold != s.word.Hold || told.LeaseTimeoutMillis != s.word.LeaseTimeoutMillis || !told.Keys.Equal(s.word.Keys)
 }
 
 // Kept is what the data volume holds.
@@ -138,11 +153,16 @@ func Keep(s State, k Kept) State {
 // sites. Then the second is not written: one comes every few seconds, and while a site is cloned each has another deadline for its
 // window. A statement signed by a later key is written: from then on the earlier key is not trusted any more, also after a restart.
 func sameMeaning(site string, a, b wire.Statement) bool {
+	return saysTheSame(site, a, b) && a.Keys.Equal(b.Keys)
+}
+
+// saysTheSame is sameMeaning, whichever key has signed.
+func saysTheSame(site string, a, b wire.Statement) bool {
 	own := func(windows []wire.Window) []wire.Window {
 		return slices.DeleteFunc(slices.Clone(windows), func(w wire.Window) bool { return w.Site != site })
 	}
 	return a.Namespace == b.Namespace && a.Group == b.Group && a.ActiveSite == b.ActiveSite && a.Epoch == b.Epoch &&
-		a.Hold == b.Hold && a.LeaseTimeoutMillis == b.LeaseTimeoutMillis && a.Keys.Equal(b.Keys) &&
+		a.Hold == b.Hold && a.LeaseTimeoutMillis == b.LeaseTimeoutMillis &&
 		slices.EqualFunc(own(a.Windows), own(b.Windows), func(x, y wire.Window) bool {
 			return x.Site == y.Site && x.Purpose == y.Purpose && x.Deadline.Equal(y.Deadline)
 		})
