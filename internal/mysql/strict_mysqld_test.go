@@ -5,11 +5,13 @@
 package mysql_test
 
 import (
+	"database/sql"
 	"testing"
 	"time"
 
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/internal/mysql/bounded"
 	"github.com/mysql-mfg/mfg/internal/mysql/mysqltest"
 )
 
@@ -66,5 +68,44 @@ func TestWhatLimitsStatementsOfClientsDoesNotStopLooks(t *testing.T) {
 		if !accepts(t, a.target(s, a.password)) {
 			t.Errorf("%s is refused", a.name)
 		}
+	}
+}
+
+// TestAnswersAreBounded shows that the driver's reader ends where bounded says, with and without TLS, and that a backup may read more.
+func TestAnswersAreBounded(t *testing.T) {
+	for name, opts := range map[string]mysqltest.Options{"plain": {}, "tls": {TLS: true}} {
+		t.Run(name, func(t *testing.T) {
+			s := mysqltest.Start(t, opts)
+			target := s.Target(mysql.AccountOperator, mysqltest.Passwords.Operator)
+			read := func(unbounded bool, bytes int) error {
+				target.Unbounded = unbounded
+				pool, err := mysql.Pool(target)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = pool.Close() }()
+				var text sql.RawBytes
+				rows, err := pool.QueryContext(budget(t), "SELECT REPEAT('x', ?)", bytes)
+				if err != nil {
+					return err
+				}
+				defer func() { _ = rows.Close() }()
+				for rows.Next() {
+					if err := rows.Scan(&text); err != nil {
+						return err
+					}
+				}
+				return rows.Err()
+			}
+			if err := read(false, bounded.Most-10_000); err != nil {
+				t.Errorf("an answer that is long: %v", err)
+			}
+			if err := read(false, bounded.Most+10_000); err == nil {
+				t.Error("an answer that is too long was read")
+			}
+			if err := read(true, bounded.Most+10_000); err != nil {
+				t.Errorf("of a program that may: %v", err)
+			}
+		})
 	}
 }
