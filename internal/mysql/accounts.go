@@ -65,6 +65,9 @@ const (
 	ownPasswordRights = "APPLICATION_PASSWORD_ADMIN"
 	// probeSessions bounds how many of its sessions pile up on a server that hangs.
 	probeSessions = 3
+	// workSessions are as many as max_connections can be: a limit of its own frees an account from max_user_connections, which would
+	// keep the sidecar from the fresh connection that each fence and each opening needs.
+	workSessions = 100_000
 )
 
 // AccountStatements are the statements that make our accounts on a server that has just been initialised. They produce
@@ -127,13 +130,22 @@ func boundedAccount(name, password string, sessions int, requireTLS bool) []stri
 	}
 	return []string{
 		fmt.Sprintf("CREATE USER IF NOT EXISTS '%s'@'%%' IDENTIFIED BY %s%s", name, quote(password), require),
-		fmt.Sprintf("ALTER USER '%s'@'%%'%s WITH MAX_USER_CONNECTIONS %d PASSWORD EXPIRE NEVER ACCOUNT UNLOCK", name, require, sessions),
+		fmt.Sprintf("ALTER USER '%s'@'%%'%s%s ACCOUNT UNLOCK", name, require, ownTerms(sessions)),
 	}
 }
 
-// grants are the rights of all accounts.
+// ownTerms free an account from what a server demands of accounts in general: default_password_lifetime would lock it out, and
+// password_require_current keep it from replacing its password.
+func ownTerms(sessions int) string {
+	return fmt.Sprintf(" WITH MAX_USER_CONNECTIONS %d PASSWORD EXPIRE NEVER PASSWORD REQUIRE CURRENT OPTIONAL", sessions)
+}
+
+// grants are the rights of all accounts, and the terms of those that boundedAccount does not make.
 func grants() []string {
 	var statements []string
+	for _, name := range []string{AccountOperator, AccountSidecar, AccountReplication, AccountClone} {
+		statements = append(statements, fmt.Sprintf("ALTER USER '%s'@'%%'%s", name, ownTerms(workSessions)))
+	}
 	for _, account := range []struct{ name, rights string }{
 		{AccountOperator, operatorRights}, {AccountSidecar, sidecarRights}, {AccountReplication, replicationRights}, {AccountClone, cloneRights},
 		{AccountProbe, probeRights},

@@ -12,12 +12,13 @@ import (
 	sqldriver "database/sql/driver"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	driver "github.com/go-sql-driver/mysql"
+
+	"github.com/mysql-mfg/mfg/internal/mysql/bounded"
 )
 
 // Limits of a Target that names none.
@@ -35,9 +36,6 @@ const (
 	maxIdleConns = 1 // it has no maximum age, because the pool would need a goroutine for that
 )
 
-// keepAlive finds a cut connection in about five seconds even if no context ends it.
-var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 2 * time.Second, Interval: time.Second, Count: 3}
-
 // Target is a server and the account to use there.
 type Target struct {
 	// Addr is host:port, or the path of a socket.
@@ -53,6 +51,8 @@ type Target struct {
 	DialTimeout, QueryTimeout time.Duration
 	// Program names us in the server's process list.
 	Program string
+	// Unbounded is for programs that ask one group's servers only, and read whole lists. Others fail at an answer above bounded.Most.
+	Unbounded bool
 }
 
 // String never shows the password.
@@ -71,6 +71,7 @@ type DB struct {
 	pool   *sql.DB
 	// noClone is set once a look found that the server lacks performance_schema.clone_status, which comes with the plugin.
 	noClone atomic.Bool
+	answers bounded.Answers
 }
 
 // Open prepares to talk to a server. It does no I/O: only the first call shows that a server is unreachable.
@@ -85,6 +86,9 @@ func Open(t Target) (*DB, error) {
 		t.QueryTimeout = defaultQueryTimeout
 	}
 	db := &DB{target: t, config: configOf(t)}
+	if !t.Unbounded {
+		db.config.DialFunc = db.answers.Dial
+	}
 	pool, err := db.newPool()
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", t, err)
@@ -115,13 +119,14 @@ func configOf(t Target) *driver.Config {
 	// Placeholders are filled in here: one round trip instead of three, and statements that cannot be prepared take
 	// them too. The driver quotes by the connection's own sql_mode.
 	c.InterpolateParams = true
+	// spec.mysqlConf limits what clients may ask; a look of ours that it cuts would pass for a server that fails. One more round trip.
+	c.Params = map[string]string{"max_execution_time": "0", "sql_big_selects": "1"}
 	// The driver returns errors and must not print anything as well.
 	c.Logger = &driver.NopLogger{}
 	if t.Program != "" {
 		c.ConnectionAttributes = "program_name:" + strings.NewReplacer(",", " ", ":", " ").Replace(t.Program)
 	}
-	dialer := &net.Dialer{KeepAliveConfig: keepAlive}
-	c.DialFunc = dialer.DialContext
+	c.DialFunc = bounded.Dial
 	return c
 }
 

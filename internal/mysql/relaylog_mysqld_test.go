@@ -6,6 +6,7 @@ package mysql_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,6 +74,57 @@ func cutEvent(b []byte) []byte { return b[:len(b)-15] }
 func spoil(b []byte) []byte {
 	copy(b[len(b)/2:], bytes.Repeat([]byte{0xff}, 40))
 	return b
+}
+
+// TestAChangeOfTheReceiverKeepsWhatIsNotAppliedI8: with the applier stopped too, a change of the receiver alone removes the relay logs.
+func TestAChangeOfTheReceiverKeepsWhatIsNotAppliedI8(t *testing.T) {
+	source, replica := backlog(t)
+	db := replica.Operator(t)
+	src := sourceOf(source)
+	verified := src
+	verified.TLS, verified.CA = true, mysqltest.CA
+	before := relayLogs(t, replica)
+	for name, change := range map[string]func() error{
+		"GivePassword": func() error { return db.GivePassword(budget(t), src) },
+		"VerifySource": func() error { return db.VerifySource(budget(t), verified) },
+	} {
+		if err := change(); !errors.Is(err, mysql.ErrNotFollowing) {
+			t.Errorf("%s while the applier does not run: %v", name, err)
+		}
+	}
+	if after := relayLogs(t, replica); !slices.Equal(after, before) {
+		t.Errorf("I8: the relay logs were %v and are %v", before, after)
+	}
+	replicaStatus(t, db, "it receives as before", func(st mysql.Status) bool { return st.Replica.IORunning })
+	replica.Exec(t, "START REPLICA SQL_THREAD")
+	catchUp(t, source, replica)
+	if err := db.GivePassword(budget(t), src); err != nil {
+		t.Errorf("while the applier runs: %v", err)
+	}
+}
+
+// TestOldSettingsAreNotBroughtBackWhileTheApplierIsStoppedI8: it stopped while the receiver tried the new ones.
+func TestOldSettingsAreNotBroughtBackWhileTheApplierIsStoppedI8(t *testing.T) {
+	source, replica := pair(t, mysqltest.Options{})
+	replica.Exec(t, "SET GLOBAL relay_log_purge = OFF")
+	verified := sourceOf(source)
+	verified.TLS, verified.CA = true, mysqltest.CA
+	before := relayLogs(t, replica)
+	done := make(chan error, 1)
+	go func() { done <- replica.Operator(t).VerifySource(t.Context(), verified) }()
+	root := replica.Root(t)
+	mysqltest.Eventually(t, "the receiver has the new settings", func() bool {
+		var tries bool
+		err := root.QueryRowContext(t.Context(), "SELECT SSL_VERIFY_SERVER_CERTIFICATE = 'YES' FROM performance_schema.replication_connection_configuration").Scan(&tries)
+		return err == nil && tries
+	})
+	replica.Exec(t, "STOP REPLICA SQL_THREAD")
+	if err := <-done; !errors.Is(err, mysql.ErrUnverified) {
+		t.Errorf("a source without a certificate: %v", err)
+	}
+	if after := relayLogs(t, replica); !slices.Contains(after, before[len(before)-1]) {
+		t.Errorf("I8: the relay logs were %v and are %v", before, after)
+	}
 }
 
 // channelRow is the channel's whole configuration as mysqld has stored it, the password too.

@@ -166,8 +166,8 @@ func (db *DB) Follow(ctx context.Context, src Source) error {
 }
 
 // GivePassword gives a replica the password with which its receiver has to connect from now on, and makes it connect again, which
-// takes a moment; the applier continues meanwhile. It changes nothing on a server that does not receive from that source now, and
-// returns ErrNotFollowing: its receiver was stopped for a reason.
+// takes a moment; the applier continues meanwhile. It changes nothing on a server that does not receive from that source now, or whose
+// applier does not run, and returns ErrNotFollowing: they were stopped for a reason.
 func (db *DB) GivePassword(ctx context.Context, src Source) error {
 	if err := src.validate(); err != nil {
 		return fmt.Errorf("give the password of %s: %w", src, err)
@@ -179,20 +179,32 @@ func (db *DB) GivePassword(ctx context.Context, src Source) error {
 		switch {
 		case err != nil:
 			return fmt.Errorf("read channel: %w", err)
-		case have.config.host != src.Host || have.config.port != src.Port || have.config.user != src.User || have.receiver == "OFF":
+		case have.config.host != src.Host || have.config.port != src.Port || have.config.user != src.User || have.receiver == "OFF" || have.applier != "ON":
 			return ErrNotFollowing
 		}
-		if err := execAll(ctx, conn, "STOP REPLICA IO_THREAD"); err != nil {
-			return err
-		}
 		// The receiver starts again even if the change fails: the old password may still work.
-		_, err = conn.ExecContext(ctx, "CHANGE REPLICATION SOURCE TO SOURCE_PASSWORD = ?", src.Password)
-		return errors.Join(withoutSecret(err, src.Password), execAll(ctx, conn, "START REPLICA IO_THREAD"))
+		return withoutSecret(changeReceiver(ctx, conn, "SOURCE_PASSWORD = ?", src.Password), src.Password)
 	})
 	if err != nil {
 		return fmt.Errorf("give %s the password of %s: %w", db.target, src, err)
 	}
 	return nil
+}
+
+// changeReceiver stops the receiver, changes it and starts it again, even if the change fails. It refuses with ErrNotFollowing unless the
+// applier runs meanwhile: with both threads stopped, the change removes the relay logs (I8), as endDelay says.
+func changeReceiver(ctx context.Context, conn *sql.Conn, options string, args ...any) error {
+	if err := execAll(ctx, conn, "STOP REPLICA IO_THREAD"); err != nil {
+		return err
+	}
+	have, err := readChannel(ctx, conn)
+	if err == nil && have.applier != "ON" {
+		err = ErrNotFollowing
+	}
+	if err == nil {
+		_, err = conn.ExecContext(ctx, "CHANGE REPLICATION SOURCE TO "+options, args...)
+	}
+	return errors.Join(err, execAll(ctx, conn, "START REPLICA IO_THREAD"))
 }
 
 func (s Source) validate() error {

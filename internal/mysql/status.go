@@ -73,7 +73,7 @@ func (db *DB) Status(ctx context.Context) (Status, error) {
 	asked := time.Now()
 	st, now, err := db.readStatus(ctx, db.pool)
 	if err != nil {
-		return Status{}, fmt.Errorf("read status of %s: %w", db.target, err)
+		return Status{}, fmt.Errorf("read status of %s: %w", db.target, db.answers.Explain(err))
 	}
 	st.ClockAhead = clockAhead(now, asked, time.Since(asked))
 	return st, nil

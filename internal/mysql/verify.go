@@ -21,8 +21,8 @@ const (
 
 // VerifySource makes the receiver of a replica verify its source from now on. It stops the receiver for a moment; the applier continues
 // meanwhile. A receiver that does not connect that way within a second gets its old settings back: a wrong certificate must not keep a
-// site from replicating. VerifySource changes nothing on a server that does not receive from that source now, and returns ErrNotFollowing:
-// its receiver was stopped for a reason. It changes nothing on a server that verifies already.
+// site from replicating. VerifySource changes nothing on a server that does not receive from that source now, or whose applier does not
+// run, and returns ErrNotFollowing: they were stopped for a reason. It changes nothing on a server that verifies already.
 func (db *DB) VerifySource(ctx context.Context, src Source) error {
 	if err := src.validate(); err != nil {
 		return fmt.Errorf("verify %s: %w", src, err)
@@ -49,7 +49,7 @@ func verifySource(ctx context.Context, conn *sql.Conn, src Source) (*channel, er
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read channel: %w", err)
-	case have.config.host != src.Host || have.config.port != src.Port || have.config.user != src.User || have.receiver != "ON":
+	case have.config.host != src.Host || have.config.port != src.Port || have.config.user != src.User || have.receiver != "ON" || have.applier != "ON":
 		return nil, ErrNotFollowing // without a connection nothing would show whether the change is good
 	case have.config == channelOf(src):
 		return nil, nil
@@ -62,13 +62,8 @@ func verifySource(ctx context.Context, conn *sql.Conn, src Source) (*channel, er
 
 // setVerification changes how a receiver verifies its source, and nothing else. The applier continues.
 func setVerification(ctx context.Context, conn *sql.Conn, want channel) error {
-	if err := execAll(ctx, conn, "STOP REPLICA IO_THREAD"); err != nil {
-		return err
-	}
-	_, err := conn.ExecContext(ctx, "CHANGE REPLICATION SOURCE TO SOURCE_SSL = 1, SOURCE_SSL_CA = ?, SOURCE_SSL_VERIFY_SERVER_CERT = ?, GET_SOURCE_PUBLIC_KEY = ?",
+	return changeReceiver(ctx, conn, "SOURCE_SSL = 1, SOURCE_SSL_CA = ?, SOURCE_SSL_VERIFY_SERVER_CERT = ?, GET_SOURCE_PUBLIC_KEY = ?",
 		want.ca, bit(want.verify), bit(want.publicKey))
-	// The receiver starts again even if the change fails.
-	return errors.Join(err, execAll(ctx, conn, "START REPLICA IO_THREAD"))
 }
 
 // restoreVerification gives a receiver its old settings back, even after the caller's context has ended: over a connection of its own,

@@ -231,6 +231,8 @@ func (s *sqlServer) answer(query string) (rows [][]string, fails bool) {
 			return [][]string{make([]string, 19)}, false
 		}
 		return row(s.source, "3306", "mfg_replication", "1", "1", "", "0", "1", "0", "1", "1", "1", "1", "0", s.receiver, s.applier, "0", "0", ""), false
+	case is("SET max_execution_time"), is("SET sql_big_selects"):
+		return nil, false // of every connection
 	case is("XA RECOVER"):
 		return [][]string{make([]string, 4)}, false
 	case is("SELECT WAIT_FOR_EXECUTED_GTID_SET"):

@@ -58,6 +58,7 @@ func target(s terms.Source) (mysql.Target, error) {
 	}
 	t := mysql.Target{
 		Addr: net.JoinHostPort(s.Host, strconv.Itoa(s.Port)), User: s.User, Password: password, DialTimeout: dialTimeout, Program: "mfg backup",
+		Unbounded: true, // it lists whatever the group has, in a pod of its own
 	}
 	if s.CAFile != "" {
 		raw, err := os.ReadFile(s.CAFile)

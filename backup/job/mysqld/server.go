@@ -148,7 +148,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if err := s.launch(); err != nil {
 		return err
 	}
-	if s.pool, err = mysql.Pool(mysql.Target{Addr: socket, User: loader, Password: loaderPassword, DialTimeout: dialTimeout, Program: "mfg backup"}); err != nil {
+	if s.pool, err = mysql.Pool(mysql.Target{Addr: socket, User: loader, Password: loaderPassword, DialTimeout: dialTimeout, Program: "mfg backup", Unbounded: true}); err != nil {
 		return err
 	}
 	s.pool.SetMaxOpenConns(8)

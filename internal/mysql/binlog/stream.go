@@ -17,6 +17,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/internal/gtid"
 	"github.com/mysql-mfg/mfg/internal/mysql"
+	"github.com/mysql-mfg/mfg/internal/mysql/bounded"
 )
 
 // dumpNonBlock makes the server end the stream where its log ends.
@@ -29,18 +30,22 @@ const numberSourceFatal = 1236
 type stream struct {
 	conn *client.Conn
 	stop func() bool
+	// answers bounds what the server says before it sends the log.
+	answers *bounded.Conn
 }
 
 // connect logs in. Everything on the connection ends with ctx.
 func connect(ctx context.Context, target mysql.Target) (*stream, error) {
 	stop := func() bool { return true }
+	var answers *bounded.Conn
 	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
 		raw, err := (&net.Dialer{Timeout: target.DialTimeout}).DialContext(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
 		stop = context.AfterFunc(ctx, func() { _ = raw.Close() })
-		return raw, nil
+		answers = new(bounded.Answers).Conn(raw)
+		return answers, nil
 	}
 	conn, err := client.ConnectWithDialer(ctx, "tcp", target.Addr, target.User, target.Password, "", dial, func(c *client.Conn) error {
 		if target.TLS != nil {
@@ -52,7 +57,7 @@ func connect(ctx context.Context, target mysql.Target) (*stream, error) {
 		stop()
 		return nil, fmt.Errorf("connect: %w", cause(ctx, err))
 	}
-	return &stream{conn: conn, stop: stop}, nil
+	return &stream{conn: conn, stop: stop, answers: answers}, nil
 }
 
 func (s *stream) close() {
@@ -131,9 +136,10 @@ func anyServerID() uint32 { return rand.Uint32() | 1<<31 } //nolint:gosec // it 
 
 // each hands every event to take until the log ends.
 func (s *stream) each(limits Limits, take func(event []byte) error) error {
+	s.answers.Lift() // the log has limits of its own
 	var total int64
 	for {
-		packet := &bounded{left: limits.EventBytes}
+		packet := &limited{left: limits.EventBytes}
 		err := s.conn.ReadPacketTo(packet)
 		if packet.left < 0 {
 			return fmt.Errorf("%w: an event has more than %d bytes", ErrTooLarge, limits.EventBytes)
@@ -167,13 +173,13 @@ func refusal(err error) error {
 	return fmt.Errorf("the server does not send its binary log: %w", err)
 }
 
-// bounded is a buffer that refuses more bytes than its limit.
-type bounded struct {
+// limited is a buffer that refuses more bytes than its limit.
+type limited struct {
 	bytes.Buffer
 	left int64
 }
 
-func (b *bounded) Write(p []byte) (int, error) {
+func (b *limited) Write(p []byte) (int, error) {
 	if b.left -= int64(len(p)); b.left < 0 {
 		return 0, io.ErrShortBuffer
 	}
