@@ -75,6 +75,11 @@ func kept(g *v1alpha1.MysqlFailoverGroup) string {
 	if encryption != nil && encryption.Status == metav1.ConditionFalse && encryption.Reason == string(v1alpha1.ReasonEscrowListenerMissing) {
 		return "no pod of it is replaced: " + encryption.Message
 	}
+	// A replica's data would have to be cloned, which may take longer than a turn, and the active site could not be replaced at all.
+	progressing := meta.FindStatusCondition(g.Status.Conditions, v1alpha1.ConditionProgressing)
+	if progressing != nil && progressing.Status == metav1.ConditionFalse && progressing.Reason == string(v1alpha1.ReasonVolumeTerminating) {
+		return "a volume of it is being deleted: " + progressing.Message
+	}
 	active := g.Status.ActiveSite
 	var keyrings []string
 	role := false

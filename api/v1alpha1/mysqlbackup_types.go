@@ -206,6 +206,10 @@ type BackupVerificationWait struct {
 	//
 	// +optional
 	NotBefore *metav1.Time `json:"notBefore,omitempty"`
+	// timeoutSeconds is the time that it had.
+	//
+	// +optional
+	TimeoutSeconds int64 `json:"timeoutSeconds,omitempty"`
 	// reason is why the last try ended, one CamelCase word.
 	//
 	// +optional

@@ -14,6 +14,8 @@ const (
 	ReasonCacheNotHome Reason = "CacheNotHome"
 	// ReasonCacheNoReplica: the cache has a master and no replica that has caught up; a failover would lose the sessions.
 	ReasonCacheNoReplica Reason = "CacheNoReplica"
+	// ReasonCacheFull: the cache's master has as many clients as it may have, and refuses more; it stays the master.
+	ReasonCacheFull Reason = "CacheFull"
 	// ReasonCacheActionFails: every attempt of the operator to act on the cache fails; the message has the error.
 	ReasonCacheActionFails Reason = "CacheActionFails"
 	// ReasonCachePromoted: another cache became the master, with every key.

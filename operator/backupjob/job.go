@@ -89,6 +89,14 @@ func (b Job) Method() v1alpha1.BackupMethod {
 	return v1alpha1.BackupLogical
 }
 
+// Given is how long the program of a Job may take; zero if the Job does not say.
+func Given(job *batchv1.Job) time.Duration {
+	if job == nil || job.Spec.ActiveDeadlineSeconds == nil {
+		return 0
+	}
+	return max(0, time.Duration(*job.Spec.ActiveDeadlineSeconds)*time.Second-backupStartPeriod)
+}
+
 // Timeout is how long one attempt may take, without the time until it starts.
 func (b Job) Timeout() time.Duration {
 	if b.Profile.Timeout.Duration <= 0 {

@@ -19,7 +19,7 @@ import (
 
 // scheduleVerification orders the verification that is due.
 func (b *Backups) scheduleVerification(ctx context.Context, g *groupLook, h backup.Health, out *v1alpha1.BackupProfileStatus) error {
-	if !h.HasVerification || b.Install.BackupImage == "" || tooSlow(g.of[out.Name], g.now) {
+	if !h.HasVerification || b.Install.BackupImage == "" || tooSlow(g.of[out.Name], h.Timeout, g.now) {
 		return nil
 	}
 	var last time.Time
@@ -36,11 +36,12 @@ func (b *Backups) scheduleVerification(ctx context.Context, g *groupLook, h back
 	return nil
 }
 
-// tooSlow is true while the profile's last verification by schedule, which ran out of time, waits for its next try: another backup would take as long.
-func tooSlow(all []v1alpha1.MysqlBackup, now time.Time) bool {
+// tooSlow is true while the profile's last verification by schedule, which ran out of time, waits for its next try: another backup would take as
+// long. It is over once the profile gives more time.
+func tooSlow(all []v1alpha1.MysqlBackup, timeout time.Duration, now time.Time) bool {
 	return slices.ContainsFunc(all, func(mb v1alpha1.MysqlBackup) bool {
 		w := mb.Status.VerificationWaits
-		return w != nil && w.Reason == v1alpha1.ReasonTimedOut && w.Order == bySchedule && w.NotBefore != nil && now.Before(w.NotBefore.Time)
+		return w != nil && w.Reason == v1alpha1.ReasonTimedOut && w.Order == bySchedule && w.NotBefore != nil && now.Before(w.NotBefore.Time) && !hasMoreTime(w, timeout)
 	})
 }
 

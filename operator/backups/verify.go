@@ -63,7 +63,8 @@ func (b *Backups) verify(ctx context.Context, k *look) (bool, error) {
 	return false, b.removeJob(ctx, k.verify.object)
 }
 
-// tooSlowPause is how long after a verification that ran out of time the next one of its profile begins, unless a person asks for it.
+// tooSlowPause is how long after a verification that ran out of time the next one of its profile begins, unless a person asks for it, or gives
+// the profile more time.
 const tooSlowPause = 24 * time.Hour
 
 // notTried are the reasons for which nothing of the backup was loaded: the scratch volume is too small or not empty, or the Job was told nonsense.
@@ -107,7 +108,13 @@ func (k *look) missing() int32 {
 // verificationPauses is true while the next try of a verification must wait. A new order does not.
 func (k *look) verificationPauses() bool {
 	w := k.mb.Status.VerificationWaits
-	return w != nil && w.NotBefore != nil && k.now.Before(w.NotBefore.Time) && w.Order == k.mb.Annotations[v1alpha1.AnnotationVerifyBackup]
+	return w != nil && w.NotBefore != nil && k.now.Before(w.NotBefore.Time) && w.Order == k.mb.Annotations[v1alpha1.AnnotationVerifyBackup] &&
+		!hasMoreTime(w, backupjob.Job{Profile: *k.profile}.Timeout())
+}
+
+// hasMoreTime is true if the last try ran out of time, and the next one may take longer: a person did what the message asks for.
+func hasMoreTime(w *v1alpha1.BackupVerificationWait, timeout time.Duration) bool {
+	return w.Reason == v1alpha1.ReasonTimedOut && w.TimeoutSeconds > 0 && timeout > time.Duration(w.TimeoutSeconds)*time.Second
 }
 
 // postpone writes down what the verification waits for, and when it is tried again. What an earlier one found stays.
@@ -131,7 +138,7 @@ func (b *Backups) postpone(ctx context.Context, k *look) error {
 		w.Reason = reason
 	}
 	if w.Reason == v1alpha1.ReasonTimedOut { // the next one would need as long: it would load the storage, and hold a turn, almost without a pause
-		w.NotBefore = timeOf(ended.Add(tooSlowPause))
+		w.NotBefore, w.TimeoutSeconds = timeOf(ended.Add(tooSlowPause)), int64(backupjob.Given(k.verify.object)/time.Second)
 	}
 	if err := b.waits(ctx, k, w); err != nil {
 		return err

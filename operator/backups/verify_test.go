@@ -187,6 +187,69 @@ func TestAVerificationThatWaitsObeys(t *testing.T) {
 	}
 }
 
+// Who is told that a verification took longer than the timeout, and raises it, has it tried at once; nothing else of the profile does that.
+func TestAVerificationWithMoreTimeIsTriedAtOnce(t *testing.T) {
+	for name, tc := range map[string]struct {
+		before, after time.Duration
+		end           func(*world)
+		tried         bool
+	}{
+		"more time":                 {time.Hour, 3 * time.Hour, tooLong, true},
+		"more time than by default": {0, 3 * time.Hour, tooLong, true},
+		"as much time":              {time.Hour, time.Hour, tooLong, false},
+		"less time":                 {3 * time.Hour, time.Hour, tooLong, false},
+		"another reason": {time.Hour, 3 * time.Hour, func(w *world) {
+			w.ends("verify-monday", terms.ExitStorage, terms.Result{Reason: "AccessDenied", Backup: "monday"})
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			within := func(d time.Duration) scopetest.Option {
+				return withProfile(func(p *v1alpha1.BackupProfile) {
+					p.Timeout, p.Verification = metav1.Duration{Duration: d}, &v1alpha1.BackupVerification{AfterEvery: 1}
+				})
+			}
+			w := newWorld(t, scopetest.Group(scopetest.Running, within(tc.before)), order("monday", completedAt(began.Add(-3*time.Hour))))
+			w.group()
+			w.step("monday")
+			tc.end(w)
+			w.step("monday")
+			w.put(order("tuesday", completedAt(began.Add(-time.Hour))))
+			if w.step("monday"); w.jobOf("verify-monday") != nil {
+				t.Fatal("it is tried again at once")
+			}
+			g := &v1alpha1.MysqlFailoverGroup{}
+			if err := w.c.Get(w.ctx, scopetest.Key, g); err != nil {
+				t.Fatal(err)
+			}
+			within(tc.after)(g)
+			if err := w.c.Update(w.ctx, g); err != nil {
+				t.Fatal(err)
+			}
+			if w.step("monday"); (w.jobOf("verify-monday") != nil) != tc.tried {
+				t.Errorf("tried %t: %+v", !tc.tried, w.get("monday").Status.VerificationWaits)
+			}
+		})
+	}
+}
+
+func tooLong(w *world) {
+	w.ends("verify-monday", terms.ExitTimedOut, terms.Result{Reason: terms.TimedOut, Message: "raise the timeout", Backup: "monday"})
+}
+
+// The schedule of a profile whose verification took too long goes on once the profile gives more time.
+func TestWhenAProfileIsTooSlow(t *testing.T) {
+	w := &v1alpha1.BackupVerificationWait{Reason: v1alpha1.ReasonTimedOut, Order: bySchedule, NotBefore: timeOf(began.Add(time.Hour)), TimeoutSeconds: 3600}
+	all := []v1alpha1.MysqlBackup{{}, {Status: v1alpha1.MysqlBackupStatus{VerificationWaits: w}}}
+	for timeout, want := range map[time.Duration]bool{time.Minute: true, time.Hour: true, time.Hour + time.Second: false} {
+		if got := tooSlow(all, timeout, began); got != want {
+			t.Errorf("with %s: %t", timeout, got)
+		}
+	}
+	if w.TimeoutSeconds = 0; !tooSlow(all, 24*time.Hour, began) { // an operator of before wrote it, and nobody knows what it had
+		t.Error("an unknown time counts as shorter")
+	}
+}
+
 // What is verified is kept. So of those that schedules ordered only the newest waits; the order of a person stays.
 func TestOnlyTheNewestVerificationOfAScheduleWaits(t *testing.T) {
 	waits := func(value string) func(*v1alpha1.MysqlBackup) {

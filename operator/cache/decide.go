@@ -60,6 +60,8 @@ const (
 	syncedChanges = 1000
 	// behindPatience is how long a replica may be further behind than that before the condition mentions it.
 	behindPatience = 5 * time.Second
+	// fullQuiet is how long a cache must have had a place for a client before it no longer counts as full.
+	fullQuiet = 30 * time.Second
 	// movingQuiet is how long a move may take before the condition mentions it.
 	movingQuiet = 5 * time.Second
 	// hurry is when to look again while no pod takes the traffic, restless while something is not as it should be.
@@ -146,6 +148,9 @@ func steady(s Snapshot, d Decision) Decision {
 // keep has the master take the traffic, and all others follow it.
 func keep(s Snapshot, d Decision) Decision {
 	active := s.Pod(s.Status.ActiveSite)
+	if s.refuses(active) {
+		return keepFull(s, d, active)
+	}
 	if !active.Master() {
 		away := d.Memory.of(active.Site).AwaySince
 		d.Keep = s.Now.Sub(away) < awayPatience
@@ -168,6 +173,9 @@ func keep(s Snapshot, d Decision) Decision {
 		d = d.within(restless)
 	}
 	switch {
+	case !d.Memory.of(active.Site).FullAt.IsZero():
+		return d.tellFull(active).say(false, v1alpha1.ReasonCacheFull, "%s has the master of the cache, which has as many clients as it may have, and refuses more: %s%s",
+			active.Site, endClients, kept(s))
 	case s.Home() != "" && s.Home() != active.Site:
 		return d.say(false, v1alpha1.ReasonCacheNotHome, "%s has the master of the cache, %s is active; it moves there once the cache there has caught up%s%s",
 			active.Site, s.Home(), trouble(s.Pod(s.Home())), kept(s))
@@ -178,6 +186,30 @@ func keep(s Snapshot, d Decision) Decision {
 	far, who := laggards(s, d.Memory, active)
 	return d.say(true, v1alpha1.ReasonAsExpected, "%s has the master of the cache, and %d of %d replicas have caught up%s%s",
 		active.Site, following-far, replicas, who, firstTrouble(s, active.Site))
+}
+
+// endClients is what people can do about a cache that is full.
+const endClients = "end connections of applications, and look for one that opens ever more; spec.cache.config.timeout has the engine end idle ones"
+
+// keepFull leaves a master in its place that refuses the operator because it is full: it lives, serves those that it has, and may have what no
+// other cache has. The operator tries again, and gets in as soon as a client leaves.
+func keepFull(s Snapshot, d Decision, active Pod) Decision {
+	if d.Keep = s.Now.Sub(d.Memory.of(active.Site).AwaySince) < awayPatience; !d.Keep {
+		d = d.tellFull(active)
+	}
+	return d.say(false, v1alpha1.ReasonCacheFull, "the cache of %s, which is the master, refuses new clients, and the operator too%s. It stays the master: %s%s",
+		active.Site, trouble(active), endClients, kept(s)).within(restless)
+}
+
+// tellFull reports once that the master is full.
+func (d Decision) tellFull(active Pod) Decision {
+	is := d.Memory.of(active.Site)
+	if is.FullTold {
+		return d
+	}
+	is.FullTold = true
+	d.Memory.Sites[active.Site] = is
+	return d.tell(v1alpha1.ReasonCacheFull, active.Site, "the cache of %s, which is the master, has as many clients as it may have, and refuses more: %s", active.Site, endClients)
 }
 
 // laggards are the replicas that a planned failover of MySQL would have to wait for, though they follow. One that lags for a moment is none: a
@@ -268,6 +300,8 @@ func synced(s Snapshot, m Memory) []Synced {
 		switch {
 		case p.Site == active.Site:
 			// There is nothing to wait for: it is the master.
+		case s.refuses(active) && s.Status.Transition == nil:
+			why = fmt.Sprintf("the cache of %s, which is the master, refuses new clients, and the operator too%s", active.Site, trouble(active))
 		case s.Status.ActiveSite != "" && !active.Reachable && s.Status.Transition == nil && s.Now.Sub(orNow(m.of(active.Site).AwaySince, s.Now)) < awayPatience:
 			why = fmt.Sprintf("the cache of %s, which is the master, does not answer%s", active.Site, trouble(active)) // for a moment, perhaps
 		case !active.Reachable && s.Status.Transition == nil:

@@ -30,6 +30,10 @@ type Pod struct {
 
 	// Reachable is true if the engine answered; what follows up to Keys is as of then.
 	Reachable bool
+	// Full is true if it has as many clients as it may have. If it is not Reachable, it refused the operator for that, and lives: see refuses.
+	Full bool
+	// Began is when its container began; zero if that is not known.
+	Began time.Time
 	// Run names the process that answered; another one may have come back empty.
 	Run string
 	// Role is master or replica.
@@ -159,6 +163,16 @@ func (s Snapshot) Pod(site string) Pod {
 	return Pod{Site: site}
 }
 
+// refuses is true for a cache that lives and has no place for a client, not even for the operator: what it is and holds cannot be asked. It is
+// not taken for the master that it was if its container began after the last change of the master: it may have come back empty then.
+func (s Snapshot) refuses(p Pod) bool {
+	last := s.Status.Last
+	return p.Exists && p.Full && !p.Reachable && (last == nil || p.Began.Before(last.At.Time))
+}
+
+// Refuses is true if the cache of a site lives, and refuses the operator because it is full.
+func (s Snapshot) Refuses(site string) bool { return s.refuses(s.Pod(site)) }
+
 // Home is where the master belongs: beside the active MySQL.
 func (s Snapshot) Home() string { return s.MySQL.Active }
 
@@ -173,6 +187,9 @@ type SiteMemory struct {
 	MissedSince time.Time
 	// ApartSince is since when it names the master, and neither is linked to it nor gets a first copy from it; or when it was last told again.
 	ApartSince time.Time
+	// FullAt is when it was last seen to take no more clients; zero once that was some time ago. FullTold is true if that was reported.
+	FullAt   time.Time
+	FullTold bool
 	// BehindSince is since when it follows the master and is far behind.
 	BehindSince time.Time
 	// HeldRun is the process of the master that it followed in full when both were last seen.

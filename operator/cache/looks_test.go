@@ -62,12 +62,13 @@ func runLooks(t *testing.T, looks []look) {
 //
 //	traffic S / quit S, label S ROLE, trouble S TEXT, unlisted S TEXT, names S MASTER, ending S   of pods: names is what one says that it follows, whatever
 //	                                                 its role, and one that ends still answers
+//	born S AGE                                       when the container of a pod began
 //	cut S AGE, off S AGE, on S AGE                   when that was last done to a pod
 //	nohome                                           MySQL is active nowhere
 //	move KIND FROM TO METHOD REASON EPOCH RUN AGE    a transition is under way; - is nothing
 //	last KIND FROM TO EPOCH AGE                      the last promotion
 //	held S RUN                                       the process of the master that a replica followed when both were last seen
-//	away S AGE (and silent for as long, if it is), linked S AGE, apart S AGE, still AGE, hung AGE, failed [EPOCH] AGE, only AGE, began AGE   what is remembered
+//	away S AGE (and silent for as long, if it is), linked S AGE, apart S AGE, filled S AGE, still AGE, hung AGE, failed [EPOCH] AGE, only AGE, began AGE   what is remembered
 func (w *world) prepare(t *testing.T, commands string) {
 	t.Helper()
 	for command := range strings.SplitSeq(commands, ";") {
@@ -98,6 +99,8 @@ func (w *world) given(t *testing.T, words []string) bool {
 		w.pod(words[1]).Following = words[2]
 	case "ending":
 		w.pod(words[1]).Exists = false
+	case "born":
+		w.pod(words[1]).Began = ago(words[2])
 	case "cut":
 		w.pod(words[1]).CutAt = ago(words[2])
 	case "off":
@@ -132,13 +135,13 @@ func (w *world) remembered(t *testing.T, words []string) bool {
 	}
 	ago := w.s.Now
 	switch words[0] {
-	case "away", "linked", "apart", "still", "hung", "failed", "only", "began":
+	case "away", "linked", "apart", "filled", "still", "hung", "failed", "only", "began":
 		ago = ago.Add(-duration(t, words[len(words)-1]))
 	default:
 		return false
 	}
 	switch words[0] {
-	case "away", "linked", "apart":
+	case "away", "linked", "apart", "filled":
 		sites := map[string]SiteMemory{}
 		for site, is := range w.m.Sites {
 			sites[site] = is
@@ -149,6 +152,8 @@ func (w *world) remembered(t *testing.T, words []string) bool {
 			is.AwaySince, is.MissedSince, is.SilentSince = ago, ago, ago
 		case "linked":
 			is.LinkedSince = ago
+		case "filled":
+			is.FullAt, is.FullTold = ago, true
 		default:
 			is.ApartSince = ago
 		}

@@ -17,8 +17,8 @@ type machine struct {
 	world
 	t      *rapid.T
 	number int
-	// cut are sites that the operator does not reach; hung are those that answer nobody.
-	cut, hung map[string]bool
+	// cut are sites that the operator does not reach; hung are those that answer nobody; full are those that take no connection more, of nobody.
+	cut, hung, full map[string]bool
 	// keys is how many keys were written, of those that nobody was told are lost.
 	keys int64
 }
@@ -26,7 +26,7 @@ type machine struct {
 var names = []string{"a", "b", "c"}
 
 func newMachine(t *rapid.T) *machine {
-	m := &machine{world: *newWorld(), t: t, cut: map[string]bool{}, hung: map[string]bool{}}
+	m := &machine{world: *newWorld(), t: t, cut: map[string]bool{}, hung: map[string]bool{}, full: map[string]bool{}}
 	for _, name := range names {
 		m.s.Pods = append(m.s.Pods, Pod{Site: name})
 		m.start(name)
@@ -42,14 +42,14 @@ func (m *machine) start(site string) {
 	if m.number%2 == 0 {
 		role = v1alpha1.CacheReplica // of nobody, as the pods are configured
 	}
-	*p = Pod{Site: site, Exists: true, Reachable: true, Role: role, Run: fmt.Sprint(site, m.number), RoleLabel: p.RoleLabel, Traffic: p.Traffic && p.Exists}
+	*p = Pod{Site: site, Exists: true, Reachable: true, Role: role, Run: fmt.Sprint(site, m.number), Began: m.s.Now, RoleLabel: p.RoleLabel, Traffic: p.Traffic && p.Exists}
 }
 
 // happen does one thing to the group.
 func (m *machine) happen() {
 	site := rapid.SampledFrom(names).Draw(m.t, "site")
 	p := m.pod(site)
-	switch rapid.SampledFrom([]string{"nothing", "nothing", "crash", "replaced", "gone", "back", "cut", "heal", "hang", "wake", "mysql", "settled", "letGo", "handsOver", "loads", "operator", "ask", "write", "route", "unlisted", "listed"}).Draw(m.t, "event") {
+	switch rapid.SampledFrom([]string{"nothing", "nothing", "crash", "replaced", "gone", "back", "cut", "heal", "hang", "wake", "fill", "empty", "mysql", "settled", "letGo", "handsOver", "loads", "operator", "ask", "write", "route", "unlisted", "listed"}).Draw(m.t, "event") {
 	case "crash":
 		if p.Exists {
 			m.start(site)
@@ -71,6 +71,10 @@ func (m *machine) happen() {
 		m.hung[site] = true
 	case "wake":
 		delete(m.hung, site)
+	case "fill":
+		m.full[site] = true
+	case "empty":
+		delete(m.full, site)
 	case "mysql":
 		kind := rapid.SampledFrom([]v1alpha1.FailoverKind{v1alpha1.FailoverPlanned, v1alpha1.FailoverEmergency}).Draw(m.t, "kind")
 		m.s.MySQL = MySQL{Active: site, Epoch: m.s.MySQL.Epoch + 1, Moving: true, Kind: kind}
@@ -107,7 +111,7 @@ func (m *machine) happen() {
 
 // reached is true if the operator gets through to the engine of a site.
 func (m *machine) reached(site string) bool {
-	return m.pod(site).Exists && !m.cut[site] && !m.hung[site]
+	return m.pod(site).Exists && !m.cut[site] && !m.hung[site] && !m.full[site]
 }
 
 // look decides once and performs until something fails, or the operator ends.
@@ -116,6 +120,7 @@ func (m *machine) look(faults bool) Decision {
 	seen.Pods = nil
 	for _, p := range m.s.Pods {
 		p.Reachable = m.reached(p.Site)
+		p.Full = m.full[p.Site] && p.Exists && !m.cut[p.Site] && !m.hung[p.Site]
 		if !p.Reachable {
 			p.Role, p.Following, p.Linked, p.FailingOver, p.Offset, p.Keys, p.Run = "", "", false, false, 0, 0, ""
 		}
@@ -133,6 +138,7 @@ func (m *machine) look(faults bool) Decision {
 	if err := d.Check(seen); err != nil {
 		m.t.Fatalf("%s: %v", d.describe(seen), err)
 	}
+	m.fullStays(seen, d)
 	m.m = d.Memory
 	if d.Answer != nil {
 		m.s.Request = nil
@@ -159,6 +165,17 @@ func (m *machine) look(faults bool) Decision {
 		m.check(d)
 	}
 	return d
+}
+
+// fullStays: no cache takes the place of a master that is full and lives, unless MySQL moves.
+func (m *machine) fullStays(seen Snapshot, d Decision) {
+	t, before := d.Status.Transition, seen.Status.Transition
+	if t == nil || before != nil || seen.MySQL.Moving || t.From != seen.Status.ActiveSite {
+		return
+	}
+	if p := seen.Pod(t.From); p.Full && p.Run == "" && m.pod(t.From).Run == seen.Status.ActiveRun {
+		m.t.Fatalf("the master of %s is full and lives, and another takes its place: %s", t.From, d.describe(seen))
+	}
 }
 
 // recorded holds a record of a change of the master against what the new one has: sessions that it says were preserved are there.
@@ -235,7 +252,7 @@ func TestOneMasterWhateverHappens(t *testing.T) {
 			m.look(true)
 			m.check(Decision{})
 		}
-		m.cut, m.hung = map[string]bool{}, map[string]bool{}
+		m.cut, m.hung, m.full = map[string]bool{}, map[string]bool{}, map[string]bool{}
 		for _, name := range names {
 			m.pod(name).Loading, m.pod(name).Unlisted = false, ""
 			if !m.pod(name).Exists {

@@ -26,6 +26,9 @@ func remember(s Snapshot, m Memory) Memory {
 		is.AwaySince, is.LinkedSince = since(is.AwaySince, s.Now, !p.Master()), since(is.LinkedSince, s.Now, p.Follows(active.Site))
 		is.BehindSince = since(is.BehindSince, s.Now, p.Follows(active.Site) && farBehind(active, p))
 		is.SilentSince = since(is.SilentSince, s.Now, !p.Reachable)
+		if is.FullAt = lastFull(is.FullAt, s.Now, p); is.FullAt.IsZero() {
+			is.FullTold = false
+		}
 		is.MissedSince = missed(is.MissedSince, s, m, p)
 		is.ApartSince = since(is.ApartSince, s.Now, p.Apart(active.Site))
 		if active.Master() && active.Run == s.Status.ActiveRun {
@@ -40,13 +43,25 @@ func remember(s Snapshot, m Memory) Memory {
 	return m
 }
 
-// missed is since when the master of a site is missed. Its clock stands still while no cache answers and its pod is there.
+// lastFull is when a cache was last full. Applications come and go, so one that has a place now may have none in a moment.
+func lastFull(before, now time.Time, p Pod) time.Time {
+	switch {
+	case p.Full:
+		return now
+	case now.Sub(before) >= fullQuiet:
+		return time.Time{}
+	}
+	return before
+}
+
+// missed is since when the master of a site is missed. Its clock stands still while it refuses the operator because it is full, and while no
+// cache answers and its pod is there.
 func missed(before time.Time, s Snapshot, m Memory, p Pod) time.Time {
 	reached := slices.ContainsFunc(s.Pods, func(p Pod) bool { return p.Reachable })
 	switch {
 	case p.Master():
 		return time.Time{}
-	case reached || !p.Exists:
+	case (reached || !p.Exists) && !s.refuses(p):
 		return orNow(before, s.Now)
 	case !before.IsZero():
 		return before.Add(s.Now.Sub(m.LookedAt))

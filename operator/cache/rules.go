@@ -120,7 +120,7 @@ func away(s Snapshot, d *Decision) (Transition, bool) {
 		lately = last.At.Time
 	}
 	switch {
-	case active.Master() || s.Now.Sub(orNow(since, s.Now)) < patience || s.Policy.Held != "":
+	case active.Master() || s.refuses(active) || s.Now.Sub(orNow(since, s.Now)) < patience || s.Policy.Held != "":
 		return Transition{}, false
 	case s.Now.Sub(lately) < onlyCooldown:
 		return Transition{}, false // two that fail in turn would otherwise pass the role back and forth
@@ -179,6 +179,9 @@ func requested(s Snapshot, d *Decision) (Transition, bool) {
 		*d = d.answer(s, false, false, v1alpha1.ReasonCacheTargetNotSynced, fmt.Sprintf("nothing was changed: the cache of %s cannot take over from that of %s%s", to.Site, holder.Site, trouble(to)))
 	case !eligible(to):
 		*d = d.answer(s, false, false, v1alpha1.ReasonCacheTargetNotSynced, fmt.Sprintf("nothing was changed: the cache of %s does not answer%s", to.Site, trouble(to)))
+	case s.refuses(holder):
+		*d = d.answer(s, false, false, v1alpha1.ReasonCacheFull, fmt.Sprintf("nothing was changed: the cache of %s, which is the master, refuses new clients, and the operator too%s: %s; then ask again",
+			holder.Site, trouble(holder), endClients))
 	case !holder.Reachable && s.Now.Sub(orNow(d.Memory.of(holder.Site).MissedSince, s.Now)) < awayPatience:
 		return Transition{}, false // one lost answer must not cost the sessions: the question stays open
 	case holder.Site == to.Site: // it lost the role to no other cache, or hangs in handing it over: none can give it

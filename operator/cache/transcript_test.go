@@ -19,8 +19,9 @@ import (
 //	site NAME ...             add sites with caches that have no pod yet
 //	mysql NAME epoch=N [KIND [done]] what MySQL's failover has decided; with a kind (Planned, Emergency) the role moves right now, or has moved
 //	route SITE                the Service for applications names a site; route labels: it follows the labels; route ?: it leads nowhere
-//	see NAME WORD ...         what is seen of a cache from now on: pod, gone, silent, master, replica=NAME, down, syncing, loading,
-//	                          failing-over, run=R, keys=N, offset=N, leaving=WHY, removed
+//	see NAME WORD ...         what is seen of a cache from now on: pod, gone, silent, full (it refuses the operator for that), crowded (so that it
+//	                          would refuse another client), crowded=no, master, replica=NAME, down, syncing, loading, failing-over,
+//	                          run=R, keys=N, offset=N, leaving=WHY, removed
 //	status active=NAME run=R  what status.cache says
 //	ask NAME / withdraw       a person asks for a master, or takes that back
 //	hold WHY / release        the group is paused, or no longer
@@ -128,13 +129,17 @@ func (w *world) see(t *testing.T, p *Pod, word string) {
 	case "gone":
 		*p = Pod{Site: p.Site}
 	case "silent":
-		p.Reachable = false
+		p.Reachable, p.Full = false, false
+	case "full":
+		p.Reachable, p.Full = false, true
+	case "crowded":
+		p.Reachable, p.Full = true, value != "no"
 	case "master":
 		p.Exists, p.Reachable, p.Role, p.Following, p.Linked = true, true, v1alpha1.CacheMaster, "", false
-		p.FailingOver, p.Loading = false, false
+		p.FailingOver, p.Loading, p.Full = false, false, false
 	case "replica":
 		p.Exists, p.Reachable, p.Role, p.Following, p.Linked = true, true, v1alpha1.CacheReplica, value, true
-		p.FailingOver, p.Loading = false, false
+		p.FailingOver, p.Loading, p.Full = false, false, false
 	case "down":
 		p.Linked = false
 	case "syncing":

@@ -58,7 +58,10 @@ func (r *Reconciler) rolloutSite(s *scope.Scope, spec v1alpha1.Site, want *appsv
 		site.MayServe = scope.MayServe(s, name)
 		site.Broken = site.MayServe == ""
 	}
-	if site.Active && s.Terminating[name] {
+	switch {
+	case s.Terminating[name] && !site.Active:
+		site.Doomed = fmt.Sprintf("its volume claim %s is being deleted; once you delete its pod, it gets a new volume with the data", v1alpha1.DataVolumeName(s.Key.Name, name))
+	case s.Terminating[name]:
 		site.Broken = false // its data would be gone with the pod, and may be the newest
 		site.Doomed = fmt.Sprintf("its volume claim %s is being deleted, and the data would be gone with the pod: add a site that can take its role, "+
 			"or make a backup and restore it into another group", v1alpha1.DataVolumeName(s.Key.Name, name))

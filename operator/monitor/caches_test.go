@@ -86,25 +86,27 @@ func TestWhenTheCacheIsAskedFor(t *testing.T) {
 		"under way":  {enabled: true, to: "west", moving: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := testLoop(t, &pushes{}, reader{})
-			l.caches.Port = &lagging{}
-			group := &v1alpha1.MysqlFailoverGroup{}
-			group.Spec.Cache = &v1alpha1.CacheSpec{Enabled: tc.enabled, Planned: v1alpha1.CachePlanned{SyncTimeout: metav1.Duration{Duration: time.Minute}, OnTimeout: v1alpha1.CacheRefuse}}
-			s := failover.Snapshot{Policy: failover.Policy{PlannedTo: tc.to}, Sites: []failover.Site{{Name: "east"}, {Name: "west"}}}
-			if tc.moving {
-				s.Status.Transition = &failover.Transition{}
-			}
-			l.noteCache(group, &s)
-			if s.Sites[0].CacheBehind != "" || s.Sites[1].CacheBehind != tc.want {
-				t.Errorf("%+v", s.Sites)
-			}
-			want := failover.CachePolicy{}
-			if tc.enabled {
-				want = failover.CachePolicy{SyncTimeout: time.Minute, Refuses: true}
-			}
-			if got := cachePolicy(group); got != want {
-				t.Errorf("policy %+v", got)
-			}
+			synctest.Test(t, func(t *testing.T) { // where the moment for an answer does not pass while it is under way
+				l := testLoop(t, &pushes{}, reader{})
+				l.caches.Port = &lagging{}
+				group := &v1alpha1.MysqlFailoverGroup{}
+				group.Spec.Cache = &v1alpha1.CacheSpec{Enabled: tc.enabled, Planned: v1alpha1.CachePlanned{SyncTimeout: metav1.Duration{Duration: time.Minute}, OnTimeout: v1alpha1.CacheRefuse}}
+				s := failover.Snapshot{Policy: failover.Policy{PlannedTo: tc.to}, Sites: []failover.Site{{Name: "east"}, {Name: "west"}}}
+				if tc.moving {
+					s.Status.Transition = &failover.Transition{}
+				}
+				l.noteCache(group, &s)
+				if s.Sites[0].CacheBehind != "" || s.Sites[1].CacheBehind != tc.want {
+					t.Errorf("%+v", s.Sites)
+				}
+				want := failover.CachePolicy{}
+				if tc.enabled {
+					want = failover.CachePolicy{SyncTimeout: time.Minute, Refuses: true}
+				}
+				if got := cachePolicy(group); got != want {
+					t.Errorf("policy %+v", got)
+				}
+			})
 		})
 	}
 }

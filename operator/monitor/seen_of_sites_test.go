@@ -86,7 +86,8 @@ func TestFactsAreOfALoopThatHasLooked(t *testing.T) {
 	}
 }
 
-// TestAPollAsksForTheCacheOfATarget: what is noted of it reaches the decision.
+// TestAPollAsksForTheCacheOfATarget: what is noted of it reaches the decision. A poll waits for the answer for a moment only, which may pass on a
+// machine that is busy; then the next one asks again.
 func TestAPollAsksForTheCacheOfATarget(t *testing.T) {
 	l := testLoop(t, &sidecars{}, nil)
 	l.m.Client, l.caches.Port = &apiServer{}, &lagging{}
@@ -94,12 +95,19 @@ func TestAPollAsksForTheCacheOfATarget(t *testing.T) {
 	group.Annotations = map[string]string{v1alpha1.AnnotationPlannedFailover: "west"}
 	group.Spec.Sites = []v1alpha1.Site{{Name: "east"}, {Name: "west"}}
 	group.Spec.Cache = &v1alpha1.CacheSpec{Enabled: true}
-	s := l.gather(t.Context(), group)
-	if east, _ := s.Site("east"); east.CacheBehind != "" {
-		t.Errorf("east was not asked for: %q", east.CacheBehind)
+	behind := ""
+	for range 1000 {
+		s := l.gather(t.Context(), group)
+		if east, _ := s.Site("east"); east.CacheBehind != "" {
+			t.Fatalf("east was not asked for: %q", east.CacheBehind)
+		}
+		west, _ := s.Site("west")
+		if behind = west.CacheBehind; behind != "" {
+			break
+		}
 	}
-	if west, known := s.Site("west"); !known || west.CacheBehind != "it lags" {
-		t.Errorf("west: %q", west.CacheBehind)
+	if behind != "it lags" {
+		t.Errorf("west: %q", behind)
 	}
 }
 

@@ -20,6 +20,7 @@ func candidate(s Site) bool { return s.Candidate }
 func diverged(s Site) bool  { return s.Diverged }
 func kept(s Site) bool      { return s.Kept != "" }
 func fenced(s Site) bool    { return s.Fenced != "" }
+func doomed(s Site) bool    { return s.Doomed != "" }
 func uncloned(s Site) bool  { return s.Uncloned }
 func held(s Site) bool      { return s.Held && !s.Active }
 

@@ -45,7 +45,7 @@ type Site struct {
 	Kept string
 	// Fenced says that a person keeps the site fenced, so that it cannot take the role, and how to end that; normally empty.
 	Fenced string
-	// Doomed says why the site's data is gone once its pod ends; normally empty.
+	// Doomed says why the site's data is gone once its pod ends, and what to do; normally empty.
 	Doomed string
 	// Diverged is true if the site has transactions that the group's history lacks.
 	Diverged bool
@@ -247,9 +247,14 @@ func activeSite(g Group) Decision {
 	if g.RoleStays != "" {
 		return wait(v1alpha1.ReasonRoleStays, s.Name, "only the active site %s is left to update, and its role is not moved away: %s", s.Name, g.RoleStays)
 	}
+	// A planned failover refuses a site whose volume goes with its pod, and would refuse it each time.
+	if _, ok := find(g.Sites, and(other, not(doomed))); !ok {
+		d, _ := find(g.Sites, other)
+		return wait(v1alpha1.ReasonVolumeTerminating, s.Name, "only the active site %s is left to update, and its role does not move to %s: %s", s.Name, d.Name, d.Doomed)
+	}
 	// The role does not move to a candidate whose pod has the only copy of its keyring, nor to one that a person keeps fenced. Such a fence ends
 	// again, so it is no reason to restart the active site, which nobody could replace meanwhile.
-	if _, ok := find(g.Sites, and(other, settled, not(diverged), not(kept), not(fenced))); !ok {
+	if _, ok := find(g.Sites, and(other, settled, not(diverged), not(kept), not(fenced), not(doomed))); !ok {
 		why := ""
 		if k, is := find(g.Sites, and(other, kept)); is {
 			why = "; " + k.Name + ": " + k.Kept

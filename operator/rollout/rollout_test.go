@@ -217,6 +217,22 @@ func TestNext(t *testing.T) {
 			because: "nobody else has all of it; a replica that is never promoted does not count",
 			sites:   "a active old settled doomed; c dr new settled", reason: v1alpha1.ReasonVolumeTerminating, site: "a",
 		},
+		"the only other candidate would lose its data with its pod": {
+			because: "a planned failover to it is refused each time, and the turn of the group would never end",
+			sites:   "a active old settled; b new settled doomed; c dr new settled", reason: v1alpha1.ReasonVolumeTerminating, site: "a",
+		},
+		"of two candidates one would lose its data with its pod": {
+			because: "the other one takes the role",
+			sites:   "a active old settled; b new settled doomed; c new settled", leave: "a", reason: v1alpha1.ReasonMovingRole, site: "a",
+		},
+		"of two candidates one would lose its data with its pod, and the other has diverged": {
+			because: "neither can take the role",
+			sites:   "a active old settled; b new settled doomed; c new settled diverged", reason: v1alpha1.ReasonNoCandidate, site: "a",
+		},
+		"a replica that would lose its data with its pod": {
+			because: "the active site has all of it",
+			sites:   "a active old settled; b old settled doomed; c new settled", update: "b", reason: v1alpha1.ReasonUpdating, site: "b",
+		},
 		"another can take the role of one that would lose its data": {
 			because: "then it has what the volume had",
 			sites:   "a active old settled doomed; b new settled", leave: "a", reason: v1alpha1.ReasonMovingRole, site: "a",

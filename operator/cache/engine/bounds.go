@@ -24,7 +24,9 @@ var errTooMuch = errors.New("the answer is larger than any answer of a cache eng
 // far enough to tell lengths from data.
 type bounded struct {
 	net.Conn
-	line  []byte
+	line []byte
+	// heard is true from the end of the first line on.
+	heard bool
 	data  int64 // how many bytes of data follow before the next line
 	total int64
 }
@@ -78,6 +80,10 @@ func (b *bounded) header() error {
 	if len(line) == 0 || len(line) > longestLine {
 		return errTooMuch
 	}
+	if first := !b.heard; first && isRefusal(line) {
+		return ErrFull
+	}
+	b.heard = true
 	kind, text := line[0], string(line[1:])
 	most := int64(longestAnswer)
 	switch kind {

@@ -25,6 +25,11 @@ import (
 var (
 	// ErrPassword means that the engine takes none of the passwords.
 	ErrPassword = errors.New("the engine refuses the password")
+	// ErrFull means that the engine has as many clients as it may have, and refused this connection in its own words. It lives.
+	ErrFull = errors.New("it has as many clients as it may have, and takes no more")
+	// ErrDropped means that the connection was made and ended before TLS began, as Valkey does when it is full. Something between here and the
+	// engine may do that too.
+	ErrDropped = errors.New("it ends new connections before TLS begins, as an engine does that has as many clients as it may have")
 	// ErrUnsupported means that the engine has no such command.
 	ErrUnsupported = errors.New("the engine does not have the command")
 	// ErrNotOnline means that the target is no replica of the master that is online.
@@ -144,7 +149,7 @@ func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, erro
 		secure := tls.Client(conn, c.target.TLS)
 		if err := secure.HandshakeContext(ctx); err != nil {
 			_ = conn.Close()
-			return nil, err
+			return nil, whyEnded(err)
 		}
 		c.show(secure.ConnectionState().PeerCertificates)
 		conn = secure
@@ -218,6 +223,11 @@ func refusesPassword(err error) bool {
 
 // clean returns the error without a password and without a page of text.
 func (c *Client) clean(err error) error {
+	for _, refused := range []error{ErrFull, ErrDropped} {
+		if errors.Is(err, refused) {
+			return &Error{c.target.Addr, refused.Error(), err}
+		}
+	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return &Error{c.target.Addr, "no answer in time", err}
 	}

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"cmp"
 	"net"
 	"slices"
 	"strconv"
@@ -28,6 +29,8 @@ type Info struct {
 	Keys       int64
 	UsedMemory int64
 	Replicas   []Replica
+	// Full is true if it has as many clients as it may have: it refuses the next one.
+	Full bool
 }
 
 // Replica is a replica that a master knows.
@@ -70,7 +73,7 @@ func parse(text string) Info {
 			out.Version = f[key]
 		}
 	}
-	out.UsedMemory = integer(f["used_memory"])
+	out.UsedMemory, out.Full = integer(f["used_memory"]), isFull(f)
 	dragonfly := f["dragonfly_version"] != ""
 	for i := range out.Replicas {
 		if !dragonfly {
@@ -79,6 +82,12 @@ func parse(text string) Info {
 	}
 	out.roles(f, dragonfly)
 	return out
+}
+
+// isFull is true if all places for clients are taken. Replicas need places, too, and Valkey counts them apart from other clients.
+func isFull(f map[string]string) bool {
+	most := integer(cmp.Or(f["maxclients"], f["max_clients"]))
+	return most > 0 && integer(f["connected_clients"])+integer(f["connected_slaves"]) >= most
 }
 
 // longestRun bounds what an engine may call its process. The engines use 40 characters. The operator writes the name into the status of

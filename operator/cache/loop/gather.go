@@ -151,7 +151,7 @@ func (l *loop) ask(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, pod 
 		k.close()
 		return
 	}
-	p.Exists, p.Leaving = true, l.leaving(ctx, pod)
+	p.Exists, p.Leaving, p.Began = true, l.leaving(ctx, pod), beganAt(pod)
 	target, err := l.targetOf(ctx, group, p.Site, pod)
 	if err != nil {
 		p.Trouble = err.Error()
@@ -170,7 +170,7 @@ func (l *loop) ask(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, pod 
 	info, err := k.engine.Info(ctx)
 	k.answered(err, time.Now())
 	if err != nil {
-		p.Trouble = err.Error()
+		p.Trouble, p.Full = err.Error(), isFull(err, pod)
 		return
 	}
 	k.info = info
@@ -181,10 +181,26 @@ func (l *loop) ask(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, pod 
 		p.Trouble = "it shows an old certificate, and does not read the new one; its pod is replaced in its turn"
 	}
 	p.Reachable, p.Role, p.Linked, p.Syncing = true, info.Role, info.LinkUp, info.Syncing
-	p.FailingOver, p.Loading, p.Offset, p.Keys = info.FailingOver, info.Loading, info.Offset, info.Keys
+	p.Full, p.FailingOver, p.Loading, p.Offset, p.Keys = info.Full, info.FailingOver, info.Loading, info.Offset, info.Keys
 	if p.Run = info.Run; p.Run == "" {
 		p.Run = string(pod.UID) + "/" + strconv.Itoa(restarts(pod))
 	}
+}
+
+// isFull is true for an engine that refused the operator because it is full. One that only ends connections is believed while its pod is ready:
+// a proxy in between may do that in its place, and knows nothing of the engine.
+func isFull(err error, pod *corev1.Pod) bool {
+	return errors.Is(err, engine.ErrFull) || errors.Is(err, engine.ErrDropped) && podReady(pod)
+}
+
+// beganAt is when the newest container of a pod began; zero if none runs, or that is not known.
+func beganAt(pod *corev1.Pod) (at time.Time) {
+	for _, c := range pod.Status.ContainerStatuses {
+		if r := c.State.Running; r != nil && r.StartedAt.After(at) {
+			at = r.StartedAt.Time
+		}
+	}
+	return at
 }
 
 func restarts(pod *corev1.Pod) int {

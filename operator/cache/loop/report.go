@@ -27,12 +27,13 @@ var (
 	eventPromoted     = events.Normal(v1alpha1.ReasonCachePromoted, "MoveCache")
 	eventSessionsLost = events.Warning(v1alpha1.ReasonCacheSessionsLost, "MoveCache")
 	eventMoveFailed   = events.Warning(v1alpha1.ReasonCacheMoveFailed, "KeepCache")
+	eventFull         = events.Warning(v1alpha1.ReasonCacheFull, "KeepCache")
 	eventSecondMaster = events.Warning(v1alpha1.ReasonCacheSecondMaster, "FollowMaster")
 )
 
 var eventOf = map[v1alpha1.Reason]events.Event{
 	v1alpha1.ReasonCachePromoted: eventPromoted, v1alpha1.ReasonCacheSessionsLost: eventSessionsLost,
-	v1alpha1.ReasonCacheMoveFailed: eventMoveFailed, v1alpha1.ReasonCacheSecondMaster: eventSecondMaster,
+	v1alpha1.ReasonCacheMoveFailed: eventMoveFailed, v1alpha1.ReasonCacheSecondMaster: eventSecondMaster, v1alpha1.ReasonCacheFull: eventFull,
 }
 
 // said is what was reported last, so that the loop reports everything on change and nothing twice.
@@ -136,7 +137,7 @@ func (l *loop) withTrouble(s cache.Snapshot, d cache.Decision) cache.Decision {
 func withDrain(s cache.Snapshot, d cache.Decision) cache.Decision {
 	active := s.Pod(d.Status.ActiveSite)
 	able := func(p cache.Pod) bool { return p.Leaving == "" && !p.Removed && p.TakesOver(active.Site) }
-	if active.Master() && strings.HasSuffix(active.Leaving, isCordoned) && d.Status.Transition == nil && d.Message != "" && !slices.ContainsFunc(s.Pods, able) {
+	if (active.Master() || s.Refuses(active.Site)) && strings.HasSuffix(active.Leaving, isCordoned) && d.Status.Transition == nil && d.Message != "" && !slices.ContainsFunc(s.Pods, able) {
 		d.Message += "; " + active.Leaving + ", and its drain waits until a cache on another node can take over"
 	}
 	return d

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/cache"
+	"github.com/mysql-mfg/mfg/operator/cache/engine"
 )
 
 // stalePatience is how long an engine may show an old certificate before its pod is replaced: the kubelet brings the new one into the pod
@@ -37,7 +38,9 @@ const (
 type stale struct {
 	// since is when it first showed an old certificate, silent when it first did not answer.
 	since, silent time.Time
-	// hungAt is when a pod of the site was last marked because it hung.
+	// full is when it first refused the operator because it has as many clients as it may have.
+	full time.Time
+	// hungAt is when a pod of the site was last marked because it hung, or was full.
 	hungAt time.Time
 	// asked is the certificate for which a pod of the site was marked. The loop marks once for each: if the next pod does not show
 	// that one either, a restart does not help.
@@ -68,9 +71,10 @@ func (k *link) renew(ctx context.Context, now time.Time) time.Duration {
 const (
 	staleCertificate = "Certificate"
 	staleHung        = "Hung"
+	staleFull        = "Full"
 )
 
-// markStale marks the pods whose engines do not take the new certificate, or hang. The controller replaces them as for an update: one at a time,
+// markStale marks the pods whose engines do not take the new certificate, hang, or were abandoned with their clients. The controller replaces them as for an update: one at a time,
 // replicas first, and the master's once the role has moved.
 func (l *loop) markStale(ctx context.Context, k look) {
 	for _, p := range k.snapshot.Pods {
@@ -84,6 +88,8 @@ func (l *loop) markStale(ctx context.Context, k look) {
 			why = staleCertificate
 		case !p.Reachable && l.hangs(ctx, k, pod, link):
 			why = staleHung
+		case abandoned(k.snapshot, p) && link.fullFor(k.began) > hungPatience && k.began.Sub(link.stale.hungAt) > hungPause:
+			why = staleFull
 		default:
 			continue
 		}
@@ -91,13 +97,28 @@ func (l *loop) markStale(ctx context.Context, k look) {
 			l.log.Error("mark pod", "site", p.Site, "error", err)
 			continue
 		}
-		l.log.Info("the engine does not take its new certificate, or hangs; its pod is to be replaced", "site", p.Site, "reason", why)
-		if why == staleHung {
-			link.stale.hungAt = k.began
-		} else {
+		l.log.Info("the engine does not take its new certificate, hangs, or serves clients that it should not; its pod is to be replaced", "site", p.Site, "reason", why)
+		if why == staleCertificate {
 			link.stale.asked = link.target.Certificate
+		} else {
+			link.stale.hungAt = k.began
 		}
 	}
+}
+
+// abandoned is true for the process of a former master that handed over to nobody, and refuses the operator because it is full. It cannot be
+// told to follow, nor to cut its clients: they would go on to write what is thrown away, and keep it full.
+func abandoned(s cache.Snapshot, p cache.Pod) bool {
+	last := s.Status.Last
+	return p.Full && !p.Reachable && last != nil && last.From == p.Site && last.To != p.Site && last.Reason != "" && p.Began.Before(last.At.Time)
+}
+
+// fullFor is for how long an engine has refused the operator because it is full.
+func (k *link) fullFor(now time.Time) time.Duration {
+	if k.stale.full.IsZero() {
+		return 0
+	}
+	return now.Sub(k.stale.full)
 }
 
 // outdated is true for an engine that has shown an old certificate for too long.
@@ -138,6 +159,11 @@ func podReady(pod *corev1.Pod) bool {
 // answered notes whether the engine answered. One that refuses the password, or shows a certificate that is not believed, does not hang: if
 // its pod were replaced for that, it would be replaced again and again.
 func (k *link) answered(err error, now time.Time) {
+	if full := errors.Is(err, engine.ErrFull) || errors.Is(err, engine.ErrDropped); !full {
+		k.stale.full = time.Time{}
+	} else if k.stale.full.IsZero() {
+		k.stale.full = now
+	}
 	switch {
 	case !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, os.ErrDeadlineExceeded):
 		k.stale.silent = time.Time{}

@@ -22,6 +22,8 @@ type BackupVerificationWaitApplyConfiguration struct {
 	Order *string `json:"order,omitempty"`
 	// notBefore is when it is tried again at the earliest.
 	NotBefore *v1.Time `json:"notBefore,omitempty"`
+	// timeoutSeconds is the time that it had.
+	TimeoutSeconds *int64 `json:"timeoutSeconds,omitempty"`
 	// reason is why the last try ended, one CamelCase word.
 	Reason *apiv1alpha1.Reason `json:"reason,omitempty"`
 	// message says it to people.
@@ -63,6 +65,14 @@ func (b *BackupVerificationWaitApplyConfiguration) WithOrder(value string) *Back
 // If called multiple times, the NotBefore field is set to the value of the last call.
 func (b *BackupVerificationWaitApplyConfiguration) WithNotBefore(value v1.Time) *BackupVerificationWaitApplyConfiguration {
 	b.NotBefore = &value
+	return b
+}
+
+// WithTimeoutSeconds sets the TimeoutSeconds field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TimeoutSeconds field is set to the value of the last call.
+func (b *BackupVerificationWaitApplyConfiguration) WithTimeoutSeconds(value int64) *BackupVerificationWaitApplyConfiguration {
+	b.TimeoutSeconds = &value
 	return b
 }
 
