@@ -296,6 +296,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: reason
       type:
         namedType: com.github.mysql-mfg.mfg.api.v1alpha1.Reason
+    - name: timeoutSeconds
+      type:
+        scalar: numeric
     - name: tries
       type:
         scalar: numeric
