@@ -63,7 +63,7 @@ func TestAnEngineThatTakesNoMoreClients(t *testing.T) {
 			defer c.Close()
 			for range 2 { // the second look must not meet what the library keeps of the first
 				_, err := c.Info(timeout(t, 5*time.Second))
-				if err == nil || errors.Is(err, ErrFull) != (tc.want == ErrFull) || errors.Is(err, ErrDropped) != (tc.want == ErrDropped) {
+				if err == nil || errors.Is(err, ErrFull) != errors.Is(tc.want, ErrFull) || errors.Is(err, ErrDropped) != errors.Is(tc.want, ErrDropped) {
 					t.Fatalf("%v, want %v", err, tc.want)
 				}
 				if tc.want != nil && err.Error() != c.target.Addr+": "+tc.want.Error() {
