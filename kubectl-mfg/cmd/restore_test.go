@@ -56,6 +56,22 @@ func TestRestoreYAML(t *testing.T) {
 			f.groups[0].Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
 			f.objects[secretsPath+"/registry"] = corev1.Secret{}
 		}, want: v1alpha1.InitFromBackupSpec{Profile: "nightly", Backup: "fresh"}},
+		"NoPullSecret": {args: "", before: func(f *backupAPI) {
+			f.groups[0].Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
+			f.answers[secretsPath+"/registry"] = status(http.StatusNotFound, metav1.StatusReasonNotFound, "no")
+		}, want: v1alpha1.InitFromBackupSpec{Profile: "nightly", Backup: "fresh"}, says: "kubectl create secret docker-registry registry -n shop --from-file=.dockerconfigjson=FILE"},
+		"NoClassOfTheCache": {args: "", before: func(f *backupAPI) {
+			f.groups[0].Spec.Cache = &v1alpha1.CacheSpec{Enabled: true, Storage: &v1alpha1.CacheStorage{StorageClassName: new("fast")}}
+			f.answers[classesPath+"/fast"] = status(http.StatusNotFound, metav1.StatusReasonNotFound, "no")
+			f.objects[volumesPath] = corev1.PersistentVolumeList{}
+		}, want: v1alpha1.InitFromBackupSpec{Profile: "nightly", Backup: "fresh"}, says: "there is no StorageClass fast (the cache): the restore does not need it"},
+		"NoClassOfBackups": {args: "", before: func(f *backupAPI) {
+			profile := &f.groups[0].Spec.Backup.Profiles[0]
+			profile.Scratch = &v1alpha1.BackupScratch{StorageClassName: new("fast")}
+			profile.Verification = &v1alpha1.BackupVerification{Scratch: profile.Scratch}
+			f.answers[classesPath+"/fast"] = status(http.StatusNotFound, metav1.StatusReasonNotFound, "no")
+			f.objects[volumesPath] = corev1.PersistentVolumeList{}
+		}, want: v1alpha1.InitFromBackupSpec{Profile: "nightly", Backup: "fresh"}, says: "(scratch of profile nightly, verification of profile nightly)"},
 		"Class": {args: "", before: func(f *backupAPI) {
 			f.groups[0].Spec.Sites[0].Storage.StorageClassName = new("fast")
 			f.objects[classesPath+"/fast"] = storagev1.StorageClass{}
@@ -156,10 +172,6 @@ func TestRestoreRefused(t *testing.T) {
 			f.groups[0].Spec.Backup.Profiles[0].Storage = v1alpha1.BackupStorage{Volume: &v1alpha1.VolumeStorage{ClaimName: "v"}}
 			f.answers["/api/v1/namespaces/shop/persistentvolumeclaims/v"] = status(404, metav1.StatusReasonNotFound, "no")
 		}, code: cli.ExitRefused, want: "there is no PersistentVolumeClaim v"},
-		"NoPullSecret": {args: "b --from orders", before: func(f *backupAPI) {
-			f.groups[0].Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "registry"}}
-			f.answers[secretsPath+"/registry"] = status(404, metav1.StatusReasonNotFound, "no")
-		}, code: cli.ExitRefused, want: "kubectl create secret docker-registry registry -n shop --from-file=.dockerconfigjson=FILE"},
 		"NoClass": {args: "b --from orders", before: func(f *backupAPI) {
 			f.groups[0].Spec.Sites[0].Storage.StorageClassName, f.groups[0].Spec.Sites[1].Storage.StorageClassName = new("fast"), new("fast")
 			f.answers[classesPath+"/fast"] = status(404, metav1.StatusReasonNotFound, "no")
@@ -169,18 +181,6 @@ func TestRestoreRefused(t *testing.T) {
 			f.groups[0].Spec.Sites[0].Storage.StorageClassName = new("fast")
 			f.answers[classesPath+"/fast"] = status(500, metav1.StatusReasonInternalError, "not right now")
 		}, code: cli.ExitError, want: "not right now"},
-		"NoClassOfTheCache": {args: "b --from orders", before: func(f *backupAPI) {
-			f.groups[0].Spec.Cache = &v1alpha1.CacheSpec{Enabled: true, Storage: &v1alpha1.CacheStorage{StorageClassName: new("fast")}}
-			f.answers[classesPath+"/fast"] = status(404, metav1.StatusReasonNotFound, "no")
-			f.objects[volumesPath] = corev1.PersistentVolumeList{}
-		}, code: cli.ExitRefused, want: "there is no StorageClass fast, which the group names (the cache)"},
-		"NoClassOfBackups": {args: "b --from orders", before: func(f *backupAPI) {
-			profile := &f.groups[0].Spec.Backup.Profiles[0]
-			profile.Scratch = &v1alpha1.BackupScratch{StorageClassName: new("fast")}
-			profile.Verification = &v1alpha1.BackupVerification{Scratch: profile.Scratch}
-			f.answers[classesPath+"/fast"] = status(404, metav1.StatusReasonNotFound, "no")
-			f.objects[volumesPath] = corev1.PersistentVolumeList{}
-		}, code: cli.ExitRefused, want: "(scratch of profile nightly, verification of profile nightly)"},
 		"Invalid": {args: "b --from orders", before: func(f *backupAPI) {
 			f.refused["POST mysqlfailovergroups"] = status(422, metav1.StatusReasonInvalid, "the words of the rule")
 		}, code: cli.ExitRefused, want: "the words of the rule"},

@@ -4,7 +4,6 @@ package restore
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -59,10 +58,7 @@ func (op *Op) prerequisites(ctx context.Context, c Cluster, p *planned) error {
 		}
 	}
 	for _, pull := range p.group.Spec.ImagePullSecrets {
-		_, err := c.Kube().CoreV1().Secrets(op.Namespace).Get(ctx, pull.Name, metav1.GetOptions{})
-		way := fmt.Sprintf("images are pulled with it (spec.imagePullSecrets), and without it no pod may start: make it there first: "+
-			"kubectl create secret docker-registry %s -n %s --from-file=.dockerconfigjson=FILE", pull.Name, op.Namespace)
-		if err := op.judge(p, err, "Secret "+pull.Name, way); err != nil {
+		if err := op.checkPull(ctx, c, p, pull.Name); err != nil {
 			return err
 		}
 	}
@@ -77,16 +73,29 @@ func (op *Op) prerequisites(ctx context.Context, c Cluster, p *planned) error {
 	return nil
 }
 
+// checkPull notes a Secret for images that is not there. The kubelet pulls without it, and nodes may not need it.
+func (op *Op) checkPull(ctx context.Context, c Cluster, p *planned, name string) error {
+	_, err := c.Kube().CoreV1().Secrets(op.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		p.say("See to it", "there is no Secret %s in namespace %s, which spec.imagePullSecrets names: if the nodes cannot pull images without it, make it: "+
+			"kubectl create secret docker-registry %s -n %s --from-file=.dockerconfigjson=FILE", name, op.Namespace, name, op.Namespace)
+		return nil
+	}
+	return op.judge(p, err, "Secret "+name, "")
+}
+
 // storageClass is one that a group names, with what names it.
 type storageClass struct {
 	name string
 	of   []string
+	// needed is true if a site names it: the database is not restored without it.
+	needed bool
 }
 
 // classesOf are the storage classes that a specification names, in its order. The empty name stands for no class at all, and an unset one
 // for the cluster's default.
 func classesOf(spec *v1alpha1.MysqlFailoverGroupSpec) (all []storageClass) {
-	add := func(name *string, of string) {
+	add := func(name *string, of string, needed bool) {
 		if name == nil || *name == "" {
 			return
 		}
@@ -94,29 +103,29 @@ func classesOf(spec *v1alpha1.MysqlFailoverGroupSpec) (all []storageClass) {
 		if i < 0 {
 			i, all = len(all), append(all, storageClass{name: *name})
 		}
-		all[i].of = append(all[i].of, of)
+		all[i].of, all[i].needed = append(all[i].of, of), all[i].needed || needed
 	}
 	for _, site := range spec.Sites {
-		add(site.Storage.StorageClassName, "site "+site.Name)
+		add(site.Storage.StorageClassName, "site "+site.Name, true)
 	}
 	if spec.Cache != nil && spec.Cache.Enabled && spec.Cache.Storage != nil {
-		add(spec.Cache.Storage.StorageClassName, "the cache")
+		add(spec.Cache.Storage.StorageClassName, "the cache", false)
 	}
 	if spec.Backup == nil {
 		return all
 	}
 	for _, profile := range spec.Backup.Profiles {
 		if profile.Scratch != nil {
-			add(profile.Scratch.StorageClassName, "scratch of profile "+profile.Name)
+			add(profile.Scratch.StorageClassName, "scratch of profile "+profile.Name, false)
 		}
 		if v := profile.Verification; v != nil && v.Scratch != nil {
-			add(v.Scratch.StorageClassName, "verification of profile "+profile.Name)
+			add(v.Scratch.StorageClassName, "verification of profile "+profile.Name, false)
 		}
 	}
 	return all
 }
 
-// checkClass refuses a storage class that is not there: a claim of it would wait for ever, and that of a site can name no other afterwards.
+// checkClass refuses a storage class of a site that is not there: its claim would wait for ever, and can name no other afterwards.
 // Volumes that people made by hand may have a class without an object.
 func (op *Op) checkClass(ctx context.Context, c Cluster, p *planned, class storageClass) error {
 	of := strings.Join(class.of, ", ")
@@ -137,6 +146,9 @@ func (op *Op) checkClass(ctx context.Context, c Cluster, p *planned, class stora
 			class.name, of, cli.FirstLine(err))
 		return nil
 	case slices.ContainsFunc(volumes.Items, func(v corev1.PersistentVolume) bool { return v.Spec.StorageClassName == class.name }):
+		return nil
+	case !class.needed:
+		p.say("See to it", "there is no StorageClass %s (%s): the restore does not need it, but volumes of it are never made; see which there are: kubectl get storageclass", class.name, of)
 		return nil
 	}
 	return cli.Refused("refused: there is no StorageClass %s, which the group names (%s)\n  name one that there is in the file for -f, since that of a site cannot change afterwards; "+

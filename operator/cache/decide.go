@@ -189,7 +189,7 @@ func keep(s Snapshot, d Decision) Decision {
 }
 
 // endClients is what people can do about a cache that is full.
-const endClients = "end connections of applications, and look for one that opens ever more; spec.cache.config.timeout has the engine end idle ones"
+const endClients = "end connections of applications, and look for one that opens ever more"
 
 // keepFull leaves a master in its place that refuses the operator because it is full: it lives, serves those that it has, and may have what no
 // other cache has. The operator tries again, and gets in as soon as a client leaves.

@@ -14,6 +14,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -339,6 +341,9 @@ func group(in render.Input, have objects, wait Patience) turn.Group {
 		for _, site := range status.Sites {
 			links[site.Name] = site.Link == "Up"
 		}
+	}
+	if c := meta.FindStatusCondition(in.Group.Status.Conditions, v1alpha1.ConditionCacheReady); c != nil {
+		g.Full = c.Status == metav1.ConditionFalse && c.Reason == string(v1alpha1.ReasonCacheFull)
 	}
 	for _, site := range in.Group.Spec.Sites {
 		if have.sets[site.Name] == nil && have.pods[site.Name] == nil {

@@ -343,8 +343,13 @@ func TestWhatKeepsPodsFromBeingReplaced(t *testing.T) {
 		change   func(w *world)
 		replaced string
 	}{
-		"nothing":                 {func(*world) {}, "b"},
-		"a group that is paused":  {func(w *world) { w.paused = "tomorrow" }, ""},
+		"nothing":                {func(*world) {}, "b"},
+		"a group that is paused": {func(w *world) { w.paused = "tomorrow" }, ""},
+		"a master that refuses new clients": {func(w *world) {
+			w.group.Status.Conditions = append(w.group.Status.Conditions, metav1.Condition{
+				Type: v1alpha1.ConditionCacheReady, Status: metav1.ConditionFalse, Reason: string(v1alpha1.ReasonCacheFull),
+			})
+		}, ""},
 		"a password that is none": {func(w *world) { w.group.Spec.Cache.Auth.SecretName = "missing" }, ""},
 		"an object that is refused": {func(w *world) {
 			w.refuse = func(string) error { return apierrors.NewForbidden(schema.GroupResource{}, "x", errAway) }

@@ -163,6 +163,8 @@ func (s State) resign(d *Decision, a authority, server *x509.Certificate, loadin
 		d.Step, d.Why = IssueServer, "by the new authority, because the former certificate ends soon"
 	case len(loading) > 0:
 		d.Wait = "the new authority signs once MySQL of " + list(loading) + " trusts it"
+	case s.isOrdered():
+		d.Step, d.Why = IssueServer, "by order" // its key may be known to others: that is worse than clients that must read ca.crt again
 	case s.Now.Before(from):
 		d.Wait = "the new authority is in ca.crt, and signs from " + from.UTC().Format(time.RFC3339) + " on, when clients have had the time to trust it"
 	default:
@@ -218,9 +220,14 @@ func (s State) isShown() bool {
 		len(s.behind(func(site Site) string { return site.Current }, KeyServer)) == 0
 }
 
+// isOrdered is true if a person ordered another server certificate, and none was made for it yet.
+func (s State) isOrdered() bool {
+	return s.Order != nil && !s.Order.Authority && string(s.Server[KeyOrder]) != s.Order.ID
+}
+
 // renewal says why to make the server certificate again; empty if there is no reason.
 func (s State) renewal(server *x509.Certificate) string {
-	if s.Order != nil && !s.Order.Authority && string(s.Server[KeyOrder]) != s.Order.ID {
+	if s.isOrdered() {
 		return "by order"
 	}
 	if !s.Now.Before(Renews(server)) {

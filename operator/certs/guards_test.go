@@ -55,6 +55,11 @@ func TestTheNewAuthorityWaitsForSites(t *testing.T) {
 	if d := Decide(w.s); d.Step != Nothing || !strings.Contains(d.Wait, "signs from 2") {
 		t.Errorf("once all sites trust it, before clients have had their time: %+v", d)
 	}
+	w.s.Order = &Order{ID: "leaked"}
+	if d := Decide(w.s); d.Step != IssueServer || d.Why != "by order" {
+		t.Errorf("an order does not wait for clients: %+v", d)
+	}
+	w.s.Order = nil
 	w.s.Now = w.s.Now.Add(Grace)
 	if d := Decide(w.s); d.Step != IssueServer || d.Why != "by the new authority" {
 		t.Errorf("once all trust it: %+v", d)

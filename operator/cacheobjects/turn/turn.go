@@ -31,6 +31,8 @@ type Group struct {
 	Master string
 	// Moving is true while the master changes.
 	Moving bool
+	// Full is true while the master refuses new clients. A replica whose pod is replaced may not get in again, and its copy would be gone.
+	Full bool
 	// Paused is until when a person keeps pods from being replaced; empty if nobody does.
 	Paused string
 }
@@ -68,6 +70,10 @@ func Next(g Group) Decision {
 	}
 	if d, wait := awaitsReplaced(g); wait {
 		return d
+	}
+	if g.Full && len(g.Pods) > 1 {
+		return Decision{Reason: v1alpha1.ReasonCacheFull, Message: fmt.Sprintf("no cache pod is replaced while the master of the cache, at %s, refuses new clients: "+
+			"a replica that is replaced could not connect to it again; end connections of applications", g.Master)}
 	}
 	if g.Moving {
 		return Decision{Reason: v1alpha1.ReasonMovingRole, Message: "the cache's master is moving; no cache pod is replaced meanwhile"}

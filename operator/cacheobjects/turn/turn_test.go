@@ -56,6 +56,8 @@ func TestNext(t *testing.T) {
 		"one that was replaced is not ready":      {both(old(0, 2), func(g *turn.Group) { g.Pods[1].Ready = false }), "", "", v1alpha1.ReasonWaitingForSite},
 		"one is going":                            {both(old(0, 2), func(g *turn.Group) { g.Pods[1].Going = true }), "", "", v1alpha1.ReasonWaitingForSite},
 		"one is missing":                          {both(old(0, 2), func(g *turn.Group) { g.Pods[1].Exists = false }), "", "", v1alpha1.ReasonWaitingForSite},
+		"while the master is full":                {both(old(0, 1, 2), func(g *turn.Group) { g.Full = true }), "", "", v1alpha1.ReasonCacheFull},
+		"a broken one, however full":              {both(old(0, 1, 2), func(g *turn.Group) { g.Pods[2].Ready, g.Full = false, true }), "c", "", v1alpha1.ReasonUpdating},
 		"a broken one first":                      {both(old(0, 1, 2), func(g *turn.Group) { g.Pods[2].Ready = false }), "c", "", v1alpha1.ReasonUpdating},
 		"a broken one whatever moves":             {both(old(0, 1, 2), func(g *turn.Group) { g.Pods[2].Ready, g.Moving = false, true }), "c", "", v1alpha1.ReasonUpdating},
 		"a broken master is not replaced":         {both(old(0), func(g *turn.Group) { g.Pods[0].Ready = false }), "", "a", v1alpha1.ReasonMovingRole},
