@@ -91,6 +91,20 @@ func TestDrillNotBegun(t *testing.T) {
 	}
 }
 
+// TestAMissedAnswerRefusesNoOrder: the operator waits for the target.
+func TestAMissedAnswerRefusesNoOrder(t *testing.T) {
+	f := loadHealthy(t)
+	f.explanation = &wire.Explanation{Candidates: []wire.ExplainedCandidate{{Site: "frankfurt", PlannedBlockedBy: "TargetSilent", PlannedMessage: "frankfurt: its sidecar does not answer"}}}
+	o := runOptions{tick: func(int) {
+		if asked(f, v1alpha1.AnnotationPlannedFailover) {
+			answerMove(f, v1alpha1.PlannedSucceeded, "Opened", "")
+		}
+	}}
+	if got := run(t, f, o, strings.Fields("failover orders -n shop --to frankfurt --yes")...); got.code != cli.ExitHealthy || len(f.patched) != 1 {
+		t.Errorf("%d moves: %+v", len(f.patched), got)
+	}
+}
+
 // TestDrillOfANewGroup: a group is whole a moment before the operator says which site would take over. The drill waits for that.
 func TestDrillOfANewGroup(t *testing.T) {
 	f := loadHealthy(t)

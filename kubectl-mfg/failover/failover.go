@@ -123,7 +123,8 @@ func (op *Op) unmoved(g, shown *v1alpha1.MysqlFailoverGroup) error {
 // Preflight asks the operator's own preflight, if it can; the operator checks again later, with the facts of that time.
 func (op *Op) Preflight(view request.Outlook) error {
 	c, known := view.Candidate(op.To)
-	if !known || c.PlannedBlockedBy == "" {
+	// The operator waits for a target that has missed an answer or two, and refuses one that is lost.
+	if !known || c.PlannedBlockedBy == "" || c.PlannedBlockedBy == string(v1alpha1.ReasonTargetSilent) {
 		return nil
 	}
 	return &cli.Error{Code: cli.ExitRefused, Reason: v1alpha1.Reason(c.PlannedBlockedBy),
