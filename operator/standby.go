@@ -29,7 +29,8 @@ const (
 	renewDeadline = 10 * time.Second
 	retryPeriod   = 2 * time.Second
 	// standbyRetryPeriod is how often the Lease is renewed if another replica waits for it, and lockPatience how long one request of the
-	// election may take then: three fit into leading.SpeaksFor, so a late one silences no leader.
+	// election may take then. A leader speaks for 2.75 s after a renewal (leading.SpeaksFor, less what a slow clock takes), so it falls
+	// silent only if a renewal takes longer than 1.75 s.
 	standbyRetryPeriod = time.Second
 	lockPatience       = 2 * time.Second
 )

@@ -35,7 +35,7 @@ func (x *truth) heard(s *sidecar, w fence.Word) {
 	}
 }
 
-// unmoved holds I3 against whoever sends what was signed once: within an epoch, only what the sidecar asked the operator for changes whether
+// unmoved checks I3 against a stranger who sends a recorded statement: within an epoch, only what the sidecar asked the operator for changes whether
 // it may open, until when its window is open, and its lease.
 func (x *truth) unmoved(s *sidecar, before wire.Statement, w fence.Word) {
 	after := s.state.Newest()

@@ -56,7 +56,7 @@ func stuck(s *worktest.Server) error {
 	return nil
 }
 
-// A clone that comes no further is cancelled, whoever says that it still runs. Others wait for its slot.
+// A clone that makes no progress is cancelled, even if its server says that it still runs. Others wait for its slot.
 func TestACloneThatComesNoFurtherIsCancelled(t *testing.T) {
 	for name, tc := range map[string]struct {
 		// never has the statement not return, deaf has the server take no notice of a KILL.

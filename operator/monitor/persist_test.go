@@ -244,7 +244,7 @@ func TestNothingOpensBeforeARestoreThatWasJustAskedForI25(t *testing.T) {
 	}
 }
 
-// TestAFilterOfASiteThatLeftOutlivesTheOperatorI7I9: the operator begins anew while the site is away. Its volume stayed, and comes back with
+// TestAFilterOfASiteThatLeftOutlivesTheOperatorI7I9: the operator restarts while the site is away. Its volume stayed, and comes back with
 // it: rows may be missing there until it is copied.
 func TestAFilterOfASiteThatLeftOutlivesTheOperatorI7I9(t *testing.T) {
 	group := &v1alpha1.MysqlFailoverGroup{}

@@ -23,7 +23,7 @@ func inWindow() (State, wire.Statement) {
 	return observe(s, f), st
 }
 
-// TestWithinAnEpochAPushChangesNothingI3: whoever sends it and however late it was signed, and also if what is known is from a push, a
+// TestWithinAnEpochAPushChangesNothingI3: no matter who sends it or when it was signed, and also if what is known is from a push, a
 // peer or the volume. It has the operator asked, whose answer counts.
 func TestWithinAnEpochAPushChangesNothingI3(t *testing.T) {
 	now := at(2 * time.Second)
