@@ -283,10 +283,11 @@ for part in $(1); do \
 	$$huge $(MAKE) --no-print-directory part-$$part || true; done;
 endef
 
-# One part, and others beside it: one package at a time, at the lowest priority. Their output comes after its.
+# One part, and others beside it: one package at a time, at a low priority. Their output comes after its. What runs beside the lab gives way
+# to it, though both have sessions of their own.
 define with
 echo "beside $(1), shown after it: $(2)"; \
-$(if $(filter $(1),$(ON_THE_LAB)),MFG_HUGE_PAGES=0 )GOFLAGS="$(GOFLAGS) -p=1" setsid nice -n 19 $(MAKE) --no-print-directory beside PARTS="$(2)" >$(OUT)/beside-$(1).log 2>&1 & beside=$$!; \
+$(if $(filter $(1),$(ON_THE_LAB)),MFG_HUGE_PAGES=0 )GOFLAGS="$(GOFLAGS) -p=1" setsid $(if $(filter $(1),$(ON_THE_LAB)),hack/give-way.sh,nice -n 19) $(MAKE) --no-print-directory beside PARTS="$(2)" >$(OUT)/beside-$(1).log 2>&1 & beside=$$!; \
 $(call each,$(1)) \
 wait $$beside; beside=; cat $(OUT)/beside-$(1).log;
 endef
