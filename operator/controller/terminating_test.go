@@ -47,6 +47,21 @@ func TestAClaimThatIsBeingDeletedIsTold(t *testing.T) {
 	}
 }
 
+// Only the condition keeps the group from a turn of an upgrade, and it has one reason. Site b comes before c.
+func TestAClaimThatIsBeingDeletedIsToldBeforeOtherVolumes(t *testing.T) {
+	w := settledWorld(t)
+	w.terminate("c")
+	w.change(sized("20Gi"))
+	w.reconcile()
+	w.reconcile()
+	if w.said.Count(v1alpha1.ReasonVolumeGrowing) == 0 {
+		t.Errorf("no other volume has anything to say: %v", w.said.List)
+	}
+	if c := w.condition(v1alpha1.ConditionProgressing); c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonVolumeTerminating {
+		t.Errorf("condition %+v", c)
+	}
+}
+
 // The data of an active site that is down may be the newest. A new pod would throw it away.
 func TestTheActiveSiteIsNotRepairedWhileItsClaimIsBeingDeleted(t *testing.T) {
 	for terminating, want := range map[bool]bool{false: true, true: false} {

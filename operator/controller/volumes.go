@@ -5,6 +5,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -62,7 +63,10 @@ func (r *Reconciler) tellVolumes(_ context.Context, s *scope.Scope) error {
 			r.base.Say(s, note.Site, e, text)
 		}
 	}
-	for _, note := range s.VolumeNotes {
+	// The first is the condition. A volume that is being deleted comes before others: it keeps the group from a turn of an upgrade.
+	others := func(note scope.VolumeNote) bool { return note.Reason != v1alpha1.ReasonVolumeTerminating }
+	deleted := slices.DeleteFunc(slices.Clone(s.VolumeNotes), others)
+	for _, note := range append(deleted, s.VolumeNotes...) {
 		switch note.Reason {
 		case "":
 		case v1alpha1.ReasonVolumeGrowing:

@@ -133,7 +133,8 @@ func next(g Group) Decision {
 	}
 	// I30: where only the operator does not reach it, it serves, and with its pod would go what no other site has yet.
 	if s, ok := find(g.Sites, and(exists, active, mayServe)); ok {
-		return wait(v1alpha1.ReasonWaitingForSite, s.Name, "the active site %s does not answer, and may serve all the same: %s. The update waits until that is known", s.Name, s.MayServe)
+		return wait(v1alpha1.ReasonWaitingForSite, s.Name, "the active site %s does not answer, and may serve all the same: %s. The update waits until the operator "+
+			"reaches the site again. Repair the network between them; if the node is off, taint it %s=nodeshutdown:NoExecute", s.Name, s.MayServe, v1alpha1.OutOfServiceTaint)
 	}
 	// One at a time: the site that was updated last must be back first. A site that waits for a person counts as back: its own
 	// transactions came before the update, and the others would wait for that person too.

@@ -459,10 +459,11 @@ func TestMessages(t *testing.T) {
 	}
 	// Where nothing more is known, nothing more is said.
 	for text, want := range map[string]string{
-		"a missing; b missing":                "creating 2 of 2 sites",
-		"a active new settled; b new":         "b is up to date, but not ready or not replicating yet",
-		"a active new settled; b new late":    "b has the pod that is specified, but does not come back. Look at its pod and its state, or correct the specification",
-		"a active old partitioned; b old":     "the active site a does not answer, and may serve all the same: its node is silent. The update waits until that is known",
+		"a missing; b missing":             "creating 2 of 2 sites",
+		"a active new settled; b new":      "b is up to date, but not ready or not replicating yet",
+		"a active new settled; b new late": "b has the pod that is specified, but does not come back. Look at its pod and its state, or correct the specification",
+		"a active old partitioned; b old": "the active site a does not answer, and may serve all the same: its node is silent. The update waits until the operator " +
+			"reaches the site again. Repair the network between them; if the node is off, taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
 		"a active old settled; b new settled": "only a is left to update: its role of the active site is moved away first",
 		"a active old settled; b new settled diverged": "only the active site a is left to update, and no other site can take its role: " +
 			"its pod is replaced when one can",
