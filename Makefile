@@ -20,12 +20,12 @@ TOOL_helm := helm.sh/helm/v4/cmd/helm
 # The parts of `make check`, in the order in which they run.
 CHECKS := format lint tidy generated unit unit-e2e
 # The parts of `make test`. Servers and the lab wait more than they compute. So the other tests of servers run beside the longest,
-# and what needs neither the lab nor root runs beside the lab, one package at a time. They give way, so their time limits are long.
+# and what needs neither the lab nor root runs beside all of them, one package at a time. It gives way, so its time limits are long.
 FIRST := format tidy generated root
 BESIDE_MYSQLD := backup valkey clone adopt
-BESIDE_LAB := lint unit unit-e2e helm release race
+GIVE_WAY := lint unit unit-e2e helm release race
 LAST := terminal apiserver
-TESTS := $(FIRST) mysqld $(BESIDE_MYSQLD) lab $(BESIDE_LAB) $(LAST)
+TESTS := $(FIRST) mysqld $(BESIDE_MYSQLD) lab $(GIVE_WAY) $(LAST)
 
 # What compiles has huge pages.
 HUGE := e2e/lab/cluster/huge-pages.sh
@@ -58,11 +58,14 @@ demo: bin/lab bin/demo bin/mfg-e2e bin/kubectl-mfg ## Fail over on a real cluste
 .PHONY: test
 test: $(COUNT) ## Everything: check, helm, mysqld and the lab suites (root, Debian); ends with a count
 	@rm -rf $(OUT); mkdir -p $(OUT); began=$$(date +%s); beside=; \
-	trap '[ -z "$$beside" ] || kill -TERM -- -$$beside; exit 130' INT TERM; \
+	trap 'for group in $$beside; do kill -TERM -- -$$group; done; exit 130' INT TERM; \
 	$(call each,$(FIRST)) \
 	$(MAKE) --no-print-directory mmdebstrap; \
-	$(call with,mysqld,$(BESIDE_MYSQLD)) \
-	$(call with,lab,$(BESIDE_LAB)) \
+	$(call beside,lab,MFG_HUGE_PAGES=0,hack/give-way.sh,$(GIVE_WAY)) gives_way=$$!; \
+	$(call beside,mysqld,,nice -n 19,$(BESIDE_MYSQLD)) \
+	$(call each,mysqld) wait $$!; cat $(OUT)/beside-mysqld.log; \
+	$(call each,lab) wait $$gives_way; cat $(OUT)/beside-lab.log; \
+	beside=; \
 	$(call each,$(LAST)) \
 	$(COUNT) total -dir $(OUT) -took $$(($$(date +%s) - began)) $(TESTS)
 
@@ -283,13 +286,10 @@ for part in $(1); do \
 	$$huge $(MAKE) --no-print-directory part-$$part || true; done;
 endef
 
-# One part, and others beside it: one package at a time, at a low priority. Their output comes after its. What runs beside the lab gives way
-# to it, though both have sessions of their own.
-define with
-echo "beside $(1), shown after it: $(2)"; \
-$(if $(filter $(1),$(ON_THE_LAB)),MFG_HUGE_PAGES=0 )GOFLAGS="$(GOFLAGS) -p=1" setsid $(if $(filter $(1),$(ON_THE_LAB)),hack/give-way.sh,nice -n 19) $(MAKE) --no-print-directory beside PARTS="$(2)" >$(OUT)/beside-$(1).log 2>&1 & beside=$$!; \
-$(call each,$(1)) \
-wait $$beside; beside=; cat $(OUT)/beside-$(1).log;
+# Parts beside others: in a session of their own, one package at a time. Their output is shown when the part is done that they are beside.
+define beside
+echo "beside $(1), shown after it: $(4)"; \
+$(2) GOFLAGS="$(GOFLAGS) -p=1" setsid $(3) $(MAKE) --no-print-directory beside PARTS="$(4)" >$(OUT)/beside-$(1).log 2>&1 & beside="$$beside $$!";
 endef
 
 define run
@@ -371,7 +371,7 @@ part-adopt: $(COUNT) mmdebstrap
 	@$(tests) -no-skip -- -tags mysqld -count=1 -run 'TestPlaintextIsListedAndGone|OnARealServer' ./kubectl-mfg/cmd/ ./kubectl-mfg/apppassword/
 
 part-lab: $(COUNT) build
-	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part lab -live -no-skip -- -tags lab -v -count=1 -p 1 -timeout 65m ./suites/...
+	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part lab -live -no-skip -- -tags lab -v -count=1 -p 1 -parallel 3 -timeout 65m ./suites/...
 
 # The suites of the lab have installed tmux, without which these tests skip themselves in part unit-e2e.
 part-terminal: $(COUNT)
@@ -381,4 +381,4 @@ part-terminal: $(COUNT)
 part-apiserver: $(COUNT) bin/lab
 	@bin/lab status >/dev/null 2>&1 || bin/lab up
 	@KUBEBUILDER_ASSETS="$${MFG_LAB_DIR:-/var/lib/mfg-lab}/bin" KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=120s \
-		$(tests) -no-skip -- -count=1 -run APIServer ./operator/... ./kubectl-mfg/cmd/
+		$(tests) -no-skip -- -count=1 -run '(On|Against)APIServer' $$(grep -rlE '^func Test\w*(On|Against)APIServer' --include=*_test.go . | xargs -n 1 dirname | sort -u)

@@ -198,7 +198,23 @@ func requestOf(pod *corev1.Pod) string {
 
 // An update that goes wrong stops where no failover needs the site, says so, and goes on once it is corrected.
 func TestUpdateThatGoesWrongStops(t *testing.T) {
-	g, before := whole(t)
+	t.Parallel() // it waits for two minutes
+	g, err := lab.NewGroup(t.Context(), "suite-wrong", "wrong", stage.DefaultSpec("wrong"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			g.Diagnose(context.Background(), t.Name())
+		}
+		if err := g.Delete(context.Background()); err != nil {
+			t.Errorf("clean up: %v", err)
+		}
+	})
+	before, err := g.AwaitReady(t.Context(), bringUp)
+	if err != nil {
+		t.Fatal(err)
+	}
 	o := watchOrder(t, g)
 	edit(t, g, func(spec *v1alpha1.MysqlFailoverGroupSpec) {
 		spec.MysqlConf = map[string]string{"lower_case_table_names": "1"} // on a volume that was made without, mysqld does not start

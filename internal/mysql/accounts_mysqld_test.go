@@ -169,6 +169,7 @@ func hasTwoPasswords(t *testing.T, s *mysqltest.Server, target mysql.Target) err
 // TestRightsAreNeeded takes each right away in turn: what it is for must fail, and work again when it is back. Together with
 // the list of grants this shows that no account has a right for nothing.
 func TestRightsAreNeeded(t *testing.T) {
+	t.Parallel()
 	s := writable(t, mysqltest.Options{Keyring: true})
 	s.Exec(t, "SET GLOBAL super_read_only = ON")
 	operator, sidecar := maps.Clone(commonNeeds), maps.Clone(commonNeeds)

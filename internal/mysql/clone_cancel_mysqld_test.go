@@ -16,6 +16,7 @@ import (
 // A clone can be cancelled while it copies; the server stays up, fenced, and takes another one. On a busy machine mysqld hangs
 // over it now and then, and has to be ended.
 func TestCancelClone(t *testing.T) {
+	t.Parallel()
 	donor, recipient := bulky(t), mysqltest.Start(t, mysqltest.Options{})
 	db := recipient.Operator(t)
 	if err := db.CancelClone(budget(t)); err != nil {
@@ -43,6 +44,7 @@ func TestCancelClone(t *testing.T) {
 
 // A clone during which mysqld ends, with its node or its pod, has failed, and the site can be cloned again.
 func TestCloneEndedByACrash(t *testing.T) {
+	t.Parallel()
 	donor, recipient := bulky(t), mysqltest.Start(t, mysqltest.Options{})
 	db := recipient.Operator(t)
 	from := donorOf(donor)
@@ -140,6 +142,7 @@ func endInClone(t *testing.T, recipient *mysqltest.Server, db *mysql.DB, result 
 
 // An attached replica with databases can be cloned again: replication is dropped first, a window lets it.
 func TestCloneAttachedReplica(t *testing.T) {
+	t.Parallel()
 	donor, recipient := writable(t, mysqltest.Options{}), mysqltest.Start(t, mysqltest.Options{})
 	db := recipient.Operator(t)
 	if err := db.Follow(budget(t), sourceOf(donor)); err != nil {

@@ -28,6 +28,7 @@ func backAfter(t *testing.T, s *mysqltest.Server, exits int) {
 }
 
 func TestCloneOverTLS(t *testing.T) {
+	t.Parallel()
 	donor, recipient := writable(t, mysqltest.Options{TLS: true}), mysqltest.Start(t, mysqltest.Options{TLS: true})
 	db := recipient.Operator(t)
 	if st, err := db.CloneStatus(budget(t)); err != nil || st.State != "" {

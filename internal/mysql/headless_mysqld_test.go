@@ -111,6 +111,7 @@ func TestFollowHealsARelayLogWithoutAHead(t *testing.T) {
 // applier is past it, and begins with the rest when the applier starts again: error 1782 for ever. With the source lost, what is
 // in such a log would be applied by nobody.
 func TestRotationLeavesNoRelayLogWithoutAHead(t *testing.T) {
+	t.Parallel()
 	source, replica := pair(t, encrypted)
 	db := replica.Operator(t)
 	replica.Exec(t, "STOP REPLICA SQL_THREAD") // which throws logs away

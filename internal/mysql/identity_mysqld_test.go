@@ -37,6 +37,7 @@ func renewing(t *testing.T, renewals *atomic.Int32) func(string) {
 
 // I10: a server that was cloned never gives numbers again that it gave before.
 func TestI10ACloneBeginsANewHistory(t *testing.T) {
+	t.Parallel()
 	options := mysqltest.Options{TLS: true}
 	donor := writable(t, options)
 	var renewals atomic.Int32
@@ -84,6 +85,7 @@ func TestI10ACloneBeginsANewHistory(t *testing.T) {
 // I10, I15: whenever mysqld is killed on its way back from a clone, it comes back as another server: with the cloned data, or
 // with what it had before and a clone that is known not to have ended well.
 func TestI10KilledOnTheWayBackFromAClone(t *testing.T) {
+	t.Parallel()
 	options := mysqltest.Options{TLS: true}
 	donor := writable(t, options)
 	var renewals atomic.Int32

@@ -174,6 +174,7 @@ func TestRotationNeedsAWindowI20(t *testing.T) {
 
 // I20: a rotation that a backup or DDL keeps waiting gives way, for the window must end, and is not carried out after that.
 func TestRotationGivesWayI20(t *testing.T) {
+	t.Parallel()
 	s := writable(t, encrypted)
 	s.Exec(t, "SET GLOBAL super_read_only = ON")
 	db := s.Operator(t)
@@ -377,6 +378,7 @@ func coverage(t *testing.T, db *mysql.DB) mysql.Coverage {
 
 // TestCloneBetweenEncryptedServers: the recipient gets the data under a key of its own, and the same keyring opens it after a restart.
 func TestCloneBetweenEncryptedServers(t *testing.T) {
+	t.Parallel()
 	options := mysqltest.Options{Keyring: true, TLS: true}
 	donor, recipient := writable(t, options), mysqltest.Start(t, options)
 	donor.Exec(t, insert)

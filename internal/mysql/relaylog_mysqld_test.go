@@ -142,6 +142,7 @@ FROM mysql.slave_master_info JOIN mysql.slave_relay_log_info USING (CHANNEL_NAME
 
 // TestFollowHealsTornRelayLog: a loss of power can take what was not synced of a relay log.
 func TestFollowHealsTornRelayLog(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		log    int // from the last one
 		change func([]byte) []byte
@@ -237,6 +238,7 @@ func TestFollowHealsRelayIndex(t *testing.T) {
 
 // TestFollowKeepsRelayLog shows I8: what can still be applied, or fetched from nobody, is not thrown away.
 func TestFollowKeepsRelayLog(t *testing.T) {
+	t.Parallel()
 	t.Run("a transaction that fails", func(t *testing.T) {
 		source, replica := pair(t, mysqltest.Options{})
 		db := replica.Operator(t)

@@ -98,6 +98,7 @@ func appliedSince(t *testing.T, s *mysqltest.Server) string {
 
 // TestCloneWhileSitesGetTheirCertificate: from a donor without a certificate into a server that has one, back, and verified once both have.
 func TestCloneWhileSitesGetTheirCertificate(t *testing.T) {
+	t.Parallel()
 	files := &mysql.CloneFiles{CA: mysqltest.CA, Cert: strings.Replace(mysqltest.CA, "ca.crt", "tls.crt", 1), Key: strings.Replace(mysqltest.CA, "ca.crt", "tls.key", 1)}
 	for name, tc := range map[string]struct {
 		donor, recipient mysqltest.Options
