@@ -71,10 +71,9 @@ func (s server) dial(ctx context.Context, password string, encrypted bool) (*ses
 			return nil, err
 		}
 		stop = context.AfterFunc(ctx, func() { _ = raw.Close() })
-		return raw, nil
+		return patient{raw}, nil
 	}
 	conn, err := client.ConnectWithDialer(ctx, "unix", s.c.Server.Socket, s.c.Server.User, password, "", dial, func(c *client.Conn) error {
-		c.ReadTimeout, c.WriteTimeout = silenceMax, silenceMax
 		c.SetAttributes(map[string]string{"program_name": "mfg archiver"})
 		if encrypted {
 			c.SetTLSConfig(&tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}) //nolint:gosec // a socket: its directory is the proof
@@ -86,6 +85,23 @@ func (s server) dial(ctx context.Context, password string, encrypted bool) (*ses
 		return nil, err
 	}
 	return &session{conn: conn, stop: stop}, nil
+}
+
+// patient ends a connection to a server that is silent. The library can do so too, but sets two deadlines for every event.
+type patient struct{ net.Conn }
+
+func (p patient) Read(b []byte) (int, error) {
+	if err := p.SetReadDeadline(time.Now().Add(silenceMax)); err != nil {
+		return 0, err
+	}
+	return p.Conn.Read(b)
+}
+
+func (p patient) Write(b []byte) (int, error) {
+	if err := p.SetWriteDeadline(time.Now().Add(silenceMax)); err != nil {
+		return 0, err
+	}
+	return p.Conn.Write(b)
 }
 
 func (s *session) close() {

@@ -3,6 +3,7 @@
 package archiver
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -20,6 +21,8 @@ const (
 	// See Program.
 	rateMax    = 128 << 20
 	rateBeside = 32 << 20
+	// gathered is how much of the events goes on at a time.
+	gathered = 64 << 10
 )
 
 // sealed archives a log that the server writes no more. archived is false if it was there already.
@@ -102,9 +105,12 @@ func (w *work) upload(ctx context.Context, u upload) (ended bool, err error) {
 		return false, cause(ctx, err)
 	}
 	defer file.Abort()
-	r, err := w.p.readOf(ctx, reading{
-		log: u.manifest.Log, from: u.manifest.From, out: &throttled{to: file, rate: u.rate, ctx: ctx, moved: stalled.moved}, counter: u.counter,
-	})
+	// Events are small, and each call down there costs as much as hundreds of bytes.
+	out := bufio.NewWriterSize(&throttled{to: file, rate: u.rate, ctx: ctx, moved: stalled.moved}, gathered)
+	r, err := w.p.readOf(ctx, reading{log: u.manifest.Log, from: u.manifest.From, out: out, counter: u.counter})
+	if err == nil {
+		err = cause(ctx, out.Flush())
+	}
 	switch {
 	case err != nil:
 		return false, err

@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
+	protocol "github.com/go-mysql-org/go-mysql/mysql"
 	"github.com/go-mysql-org/go-mysql/replication"
 
 	"github.com/mysql-mfg/mfg/internal/gtid"
@@ -123,19 +125,11 @@ func ParseTransaction(event []byte, at int64, checksums bool) (Transaction, erro
 	if err != nil {
 		return Transaction{}, err
 	}
-	e := &replication.GtidTaggedLogEvent{}
-	if h.Type == replication.GTID_TAGGED_LOG_EVENT {
-		err = decodeEvent(e, body(event, checksums))
-	} else {
-		err = decodeEvent(&e.GTIDEvent, body(event, checksums))
-	}
+	e, err := beginning(h, event, checksums)
 	if err != nil {
 		return Transaction{}, err
 	}
-	t := Transaction{From: at, Committed: micro(int64(e.OriginalCommitTimestamp))}
-	if n := e.TransactionLength; n > 0 && n < logMax {
-		t.To = at + int64(n)
-	}
+	t := begins(e, at)
 	if h.Type == replication.ANONYMOUS_GTID_EVENT {
 		return t, nil
 	}
@@ -148,6 +142,24 @@ func ParseTransaction(event []byte, at int64, checksums bool) (Transaction, erro
 	}
 	t.GTID = t.ID.String()
 	return t, nil
+}
+
+// beginning decodes the event that begins a transaction.
+func beginning(h Header, event []byte, checksums bool) (*replication.GtidTaggedLogEvent, error) {
+	e := &replication.GtidTaggedLogEvent{}
+	if h.Type == replication.GTID_TAGGED_LOG_EVENT {
+		return e, decodeEvent(e, body(event, checksums))
+	}
+	return e, decodeEvent(&e.GTIDEvent, body(event, checksums))
+}
+
+// begins is what such an event, at the given position, says of its transaction, but for the GTID.
+func begins(e *replication.GtidTaggedLogEvent, at int64) Transaction {
+	t := Transaction{From: at, Committed: micro(int64(e.OriginalCommitTimestamp))}
+	if n := e.TransactionLength; n > 0 && n < logMax {
+		t.To = at + int64(n)
+	}
+	return t
 }
 
 // ParsePrevious reads the event with the set of what was executed before a log.
@@ -170,10 +182,29 @@ type tally struct {
 	head string // "uuid:tag:" of the run
 	from int64
 	to   int64
+	// sid and tag are head as the event had it that the run began with.
+	sid string
+	tag protocol.Tag
 }
 
 // runsMax is how many runs are gathered before they are added to the set.
 const runsMax = 4096
+
+// goesOn takes the GTID of an event if it is the next one of the run, as most are. Nothing is made or parsed for it: an active site commits thousands
+// a second, and its archiver has the same processors.
+func (t *tally) goesOn(e *replication.GtidTaggedLogEvent) bool {
+	if t.head == "" || e.GNO == math.MaxInt64 || e.GNO != t.to+1 || e.Tag != t.tag || string(e.SID) != t.sid {
+		return false
+	}
+	t.to = e.GNO
+	return true
+}
+
+// begin takes the GTID of an event, with its text, so that the events after it may go on.
+func (t *tally) begin(id string, e *replication.GtidTaggedLogEvent) {
+	t.add(id)
+	t.sid, t.tag = string(e.SID), e.Tag
+}
 
 // add takes the text of one GTID.
 func (t *tally) add(id string) {
@@ -234,28 +265,34 @@ func (c *Counter) Add(event []byte, at int64) error {
 	case replication.PREVIOUS_GTIDS_EVENT:
 		c.content.Previous, err = ParsePrevious(event, c.content.Checksums)
 	case replication.GTID_EVENT, replication.ANONYMOUS_GTID_EVENT, replication.GTID_TAGGED_LOG_EVENT:
-		var t Transaction
-		if t, err = ParseTransaction(event, at, c.content.Checksums); err == nil {
-			c.transaction(t)
-		}
+		err = c.transaction(h, event, at)
 	}
 	return err
 }
 
-func (c *Counter) transaction(t Transaction) {
+func (c *Counter) transaction(h Header, event []byte, at int64) error {
+	e, err := beginning(h, event, c.content.Checksums)
+	if err != nil {
+		return err
+	}
+	t := begins(e, at)
+	if h.Type != replication.ANONYMOUS_GTID_EVENT && !c.tally.goesOn(e) {
+		if t, err = ParseTransaction(event, at, c.content.Checksums); err != nil {
+			return err
+		}
+		c.tally.begin(t.GTID, e)
+	}
 	c.content.Transactions++
 	c.open = t.To
-	if t.GTID != "" {
-		c.tally.add(t.GTID)
-	}
 	if t.Committed.IsZero() {
-		return
+		return nil
 	}
 	us := t.Committed.UnixMicro()
 	if c.content.FirstCommit == 0 || us < c.content.FirstCommit {
 		c.content.FirstCommit = us
 	}
 	c.content.LastCommit = max(c.content.LastCommit, us)
+	return nil
 }
 
 // Content is the content of all events that were added.
