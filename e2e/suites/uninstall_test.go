@@ -77,18 +77,7 @@ func TestRemovedGroupKeepsItsData(t *testing.T) {
 	ctx := t.Context()
 	spec := stage.DefaultSpec("kept")
 	spec.Sites = spec.Sites[:2]
-	g, err := lab.NewGroup(ctx, "suite-kept", "kept", spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			g.Diagnose(context.Background(), t.Name())
-		}
-		if err := g.Delete(context.Background()); err != nil {
-			t.Errorf("clean up: %v", err)
-		}
-	})
+	g := ownGroup(t, &stage.Group{Stage: lab, Namespace: "suite-kept", Name: "kept"}, spec)
 	if _, err := g.AwaitReady(ctx, bringUp); err != nil {
 		t.Fatal(err)
 	}

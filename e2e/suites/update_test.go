@@ -199,18 +199,7 @@ func requestOf(pod *corev1.Pod) string {
 // An update that goes wrong stops where no failover needs the site, says so, and goes on once it is corrected.
 func TestUpdateThatGoesWrongStops(t *testing.T) {
 	t.Parallel() // it waits for two minutes
-	g, err := lab.NewGroup(t.Context(), "suite-wrong", "wrong", stage.DefaultSpec("wrong"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			g.Diagnose(context.Background(), t.Name())
-		}
-		if err := g.Delete(context.Background()); err != nil {
-			t.Errorf("clean up: %v", err)
-		}
-	})
+	g := ownGroup(t, &stage.Group{Stage: lab, Namespace: "suite-wrong", Name: "wrong"}, stage.DefaultSpec("wrong"))
 	before, err := g.AwaitReady(t.Context(), bringUp)
 	if err != nil {
 		t.Fatal(err)
