@@ -149,7 +149,7 @@ func (k *backupBench) baselines(ctx context.Context, run int) error {
 
 // dump runs the mysqldump of the site's own image in the site's own file system, over its socket, into this machine's zstd.
 func (k *backupBench) dump(ctx context.Context, to string) error {
-	pid, err := stage.FindProcess(ctx, k.group, k.source, "mysqld")
+	pid, err := stage.FindProcess(ctx, k.group, k.source, stage.Mysqld)
 	if err != nil {
 		return err
 	}

@@ -128,7 +128,7 @@ func ruinMysqld(ctx context.Context, g *stage.Group, site string) error {
 	if err := setMode(ctx, g, site, 0o440); err != nil {
 		return err
 	}
-	return stage.KillProcess(ctx, g, site, "mysqld")
+	return stage.KillProcess(ctx, g, site, stage.Mysqld)
 }
 
 // mendMysqld gives the right back and replaces the pod: the kubelet would wait for minutes before it starts a container
@@ -143,9 +143,8 @@ func mendMysqld(ctx context.Context, g *stage.Group, site string) error {
 // setMode changes the rights of the system tablespace, by way of the sidecar, which sees the volume too and runs while
 // mysqld does not.
 func setMode(ctx context.Context, g *stage.Group, site string, mode os.FileMode) error {
-	// The supervisor of mysqld has the same name and comes and goes with its container.
 	return stage.Poll(ctx, 30*time.Second, "the volume of "+site, func(ctx context.Context) error {
-		pid, err := stage.FindProcess(ctx, g, site, "sidecar")
+		pid, err := stage.FindProcess(ctx, g, site, stage.Sidecar)
 		if err != nil {
 			return err
 		}

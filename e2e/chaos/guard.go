@@ -18,28 +18,17 @@ import (
 	"github.com/mysql-mfg/mfg/e2e/writer/load"
 )
 
-// program is one process of a site's pod: what it is called, and in which container it runs.
-type program struct{ container, name string }
-
-var (
-	// mysqld is the server, supervisor the process that started it and starts it again, sidecar the agent beside both.
-	mysqld     = program{"mysql", "mysqld"}
-	supervisor = program{"mysql", "sidecar"}
-	sidecar    = program{"sidecar", "sidecar"}
-)
+// mysqld is the server, supervisor the process that started it and starts it again, sidecar the agent beside both.
+var mysqld, supervisor, sidecar = stage.Mysqld, stage.Supervisor, stage.Sidecar
 
 // pid is the machine's number of a program of a site.
-func (s *Scene) pid(ctx context.Context, site string, p program) (int, error) {
-	pod, err := s.Pod(ctx, site)
-	if err != nil {
-		return 0, err
-	}
-	return findProcess(pod, p.container, p.name)
+func (s *Scene) pid(ctx context.Context, site string, p stage.Program) (int, error) {
+	return stage.FindProcess(ctx, s.Group, site, p)
 }
 
 // Kill ends a program of a site with SIGKILL.
-func (s *Scene) Kill(ctx context.Context, site string, p program) error {
-	return s.Fault(ctx, fmt.Sprintf("%s of %s (container %s) is killed", p.name, site, p.container), func(ctx context.Context) error {
+func (s *Scene) Kill(ctx context.Context, site string, p stage.Program) error {
+	return s.Fault(ctx, fmt.Sprintf("%s of %s (container %s) is killed", p.Name, site, p.Container), func(ctx context.Context) error {
 		pid, err := s.pid(ctx, site, p)
 		if err != nil {
 			return err
@@ -60,7 +49,7 @@ type life struct {
 const watchEvery = 5 * time.Millisecond
 
 // watch watches programs of the active site until they end or the scenario does.
-func watch(programs ...program) step {
+func watch(programs ...stage.Program) step {
 	return func(ctx context.Context, s *Scene) error {
 		for _, p := range programs {
 			pid, err := s.pid(ctx, s.Active, p)
@@ -138,16 +127,16 @@ func (l *life) mustLive(what string) error {
 }
 
 // Starve leaves a container next to no processor time, by the limit of its control group.
-func (s *Scene) Starve(ctx context.Context, site string, p program) error {
+func (s *Scene) Starve(ctx context.Context, site string, p stage.Program) error {
 	var q quota
-	return s.Fault(ctx, fmt.Sprintf("container %s of %s gets a thousandth of a processor", p.container, site), func(ctx context.Context) error {
+	return s.Fault(ctx, fmt.Sprintf("container %s of %s gets a thousandth of a processor", p.Container, site), func(ctx context.Context) error {
 		pid, err := s.pid(ctx, site, p)
 		if err != nil {
 			return err
 		}
 		groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 		if err != nil {
-			return fmt.Errorf("read control groups of %s: %w", p.name, err)
+			return fmt.Errorf("read control groups of %s: %w", p.Name, err)
 		}
 		if q, err = quotaOf(string(groups), "/sys/fs/cgroup"); err != nil {
 			return err

@@ -7,58 +7,25 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 )
 
-// findProcess finds the machine's number of a program in one container of a pod. It goes by the container's name in
-// the process's control group, so that it can never hit anything else on this machine.
-func findProcess(pod *corev1.Pod, container, program string) (int, error) {
-	id := ""
-	for _, c := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
-		if _, hex, ok := strings.Cut(c.ContainerID, "://"); ok && c.Name == container {
-			id = hex
-		}
-	}
-	if id == "" {
-		return 0, fmt.Errorf("container %s of %s does not run", container, pod.Name)
-	}
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return 0, fmt.Errorf("list processes: %w", err)
-	}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-		groups, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
-		if strings.TrimSpace(string(name)) == program && strings.Contains(string(groups), id) {
-			return pid, nil
-		}
-	}
-	return 0, fmt.Errorf("no process %s runs in container %s of %s", program, container, pod.Name)
-}
-
 // Stop stops a program of a site with SIGSTOP, as a hypervisor does that freezes it: connections stay, nobody answers.
-func (s *Scene) Stop(ctx context.Context, site string, p program) error {
+func (s *Scene) Stop(ctx context.Context, site string, p stage.Program) error {
 	pid := 0
-	return s.Fault(ctx, fmt.Sprintf("%s of %s (container %s) is stopped", p.name, site, p.container), func(ctx context.Context) (err error) {
+	return s.Fault(ctx, fmt.Sprintf("%s of %s (container %s) is stopped", p.Name, site, p.Container), func(ctx context.Context) (err error) {
 		if pid, err = s.pid(ctx, site, p); err != nil {
 			return err
 		}
 		return send(pid, syscall.SIGSTOP)
 	}, func(context.Context) error {
-		if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); pid == 0 || strings.TrimSpace(string(name)) != p.name {
+		if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid)); pid == 0 || strings.TrimSpace(string(name)) != p.Name {
 			return nil // it was killed and started again meanwhile
 		}
 		return send(pid, syscall.SIGCONT)
@@ -79,8 +46,8 @@ func continueAll(ctx context.Context, g *stage.Group) {
 		return // no group, no pods
 	}
 	for _, pod := range pods {
-		for _, p := range []program{mysqld, supervisor, sidecar} {
-			pid, err := findProcess(&pod, p.container, p.name)
+		for _, p := range []stage.Program{mysqld, supervisor, sidecar} {
+			pid, err := stage.FindIn(&pod, p)
 			if err != nil {
 				continue
 			}
@@ -97,7 +64,7 @@ func continueAll(ctx context.Context, g *stage.Group) {
 // Crash kills mysqld of a site as an OOM killer would. It is started again.
 func (s *Scene) Crash(ctx context.Context, site string) error {
 	return s.Fault(ctx, "mysqld of "+site+" is killed",
-		func(ctx context.Context) error { return stage.KillProcess(ctx, s.Group, site, "mysqld") }, nil)
+		func(ctx context.Context) error { return stage.KillProcess(ctx, s.Group, site, stage.Mysqld) }, nil)
 }
 
 // Freeze stops all containers of a node; its kubelet goes on.
@@ -175,7 +142,7 @@ func (s *Scene) ForceEnd(ctx context.Context, site string) error {
 		return err
 	}
 	return stage.Poll(ctx, recovery, "mysqld of the deleted pod to end", func(context.Context) error {
-		if pid, err := findProcess(pod, "mysql", "mysqld"); err == nil {
+		if pid, err := stage.FindIn(pod, mysqld); err == nil {
 			return fmt.Errorf("it runs, as process %d", pid)
 		}
 		return nil

@@ -228,7 +228,7 @@ func targetDeath(ctx context.Context, s *Scene) error {
 	if err != nil {
 		return err
 	}
-	pid, err := findProcess(pod, "mysql", "mysqld")
+	pid, err := stage.FindIn(pod, mysqld)
 	if err != nil {
 		return err
 	}

@@ -134,7 +134,7 @@ func (s *Scene) powerOff(ctx context.Context, site string) error { return s.Powe
 func stopBystander(ctx context.Context, s *Scene) error { return s.Stop(ctx, s.DR, mysqld) }
 
 // to does something to a program of the active site.
-func to(p program, fault func(*Scene, context.Context, string, program) error) step {
+func to(p stage.Program, fault func(*Scene, context.Context, string, stage.Program) error) step {
 	return func(ctx context.Context, s *Scene) error { return fault(s, ctx, s.Active, p) }
 }
 
@@ -189,13 +189,13 @@ func mustFollow(_ context.Context, s *Scene) error {
 }
 
 // mustBeReplaced waits until a program of the active site that was watched has ended and another one of its kind runs.
-func mustBeReplaced(p program) step {
+func mustBeReplaced(p stage.Program) step {
 	return func(ctx context.Context, s *Scene) error {
 		old := s.lives[p]
-		s.Say("  expect: %s of %s (container %s) is replaced", p.name, s.Active, p.container)
-		return stage.Poll(ctx, repairLimit, fmt.Sprintf("another %s in container %s", p.name, p.container), func(ctx context.Context) error {
+		s.Say("  expect: %s of %s (container %s) is replaced", p.Name, s.Active, p.Container)
+		return stage.Poll(ctx, repairLimit, fmt.Sprintf("another %s in container %s", p.Name, p.Container), func(ctx context.Context) error {
 			pid, err := s.pid(ctx, s.Active, p)
-			if old.mustLive(p.name) == nil || err == nil && pid == old.pid {
+			if old.mustLive(p.Name) == nil || err == nil && pid == old.pid {
 				return fmt.Errorf("process %d is still there", old.pid)
 			}
 			return err
@@ -204,8 +204,8 @@ func mustBeReplaced(p program) step {
 }
 
 // mustLive makes sure that a program that was watched has not ended.
-func mustLive(p program) step {
-	return func(_ context.Context, s *Scene) error { return s.lives[p].mustLive(p.name) }
+func mustLive(p stage.Program) step {
+	return func(_ context.Context, s *Scene) error { return s.lives[p].mustLive(p.Name) }
 }
 
 func mustComeBackShut(ctx context.Context, s *Scene) error {

@@ -40,7 +40,7 @@ type Scene struct {
 	// alone is since when nobody has answered the active site, until faults are healed: its lease counts from then.
 	alone time.Time
 	// lives are the programs of the active site that are watched.
-	lives map[program]*life
+	lives map[stage.Program]*life
 	// foreign counts transactions that the scenario itself made on the active site and that a failover may lose.
 	foreign int64
 	// asked is when a planned failover was ordered.
@@ -57,7 +57,7 @@ type fault struct {
 }
 
 func newScene(g *stage.Group, w *stage.Witnesses) *Scene {
-	s := &Scene{Group: g, W: w, Active: w.Before.Status.ActiveSite, lives: map[program]*life{}}
+	s := &Scene{Group: g, W: w, Active: w.Before.Status.ActiveSite, lives: map[stage.Program]*life{}}
 	for _, site := range w.Before.Spec.Sites {
 		switch {
 		case site.Name == s.Active:

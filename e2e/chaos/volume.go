@@ -35,7 +35,7 @@ func (s *Scene) BreakMySQL(ctx context.Context, site string) error {
 		if err := os.Chmod(systemTablespace(dir), noMode); err != nil {
 			return fmt.Errorf("close system tablespace: %w", err)
 		}
-		return stage.KillProcess(ctx, s.Group, site, "mysqld")
+		return stage.KillProcess(ctx, s.Group, site, stage.Mysqld)
 	}, func(ctx context.Context) error {
 		if err := mendTablespace(dir); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 	"github.com/mysql-mfg/mfg/e2e/writer/load"
 )
 
@@ -39,7 +40,7 @@ func beCloned(t *testing.T, backup string) (b besieged, thaw func()) {
 			t.Fatalf("wait for the clone of %s: %q sessions, %v", b.source, n, err)
 		}
 	}
-	receiver, err := b.BackupProcess(ctx, backup, "mysqld")
+	receiver, err := b.BackupProcess(ctx, backup, stage.BackupMysqld)
 	if err != nil {
 		t.Fatal(err)
 	}

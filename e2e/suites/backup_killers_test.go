@@ -86,7 +86,7 @@ func (k *backupKilling) kill(ctx context.Context, c backups.Case, on target) err
 			return err
 		}
 		if c.Kill == backups.Program {
-			return stage.KillIn(pod, "backup")
+			return stage.KillIn(pod, stage.BackupProgram)
 		}
 		return on.g.Kube.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
 	}
@@ -96,7 +96,7 @@ func (k *backupKilling) kill(ctx context.Context, c backups.Case, on target) err
 	}
 	switch c.Kill {
 	case backups.Mysqld:
-		return stage.KillProcess(ctx, on.g, site, "mysqld")
+		return stage.KillProcess(ctx, on.g, site, stage.Mysqld)
 	case backups.Site:
 		return faultNamed("pod-force-delete").Break(ctx, on.g, site)
 	case backups.Node:

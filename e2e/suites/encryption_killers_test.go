@@ -8,11 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -59,9 +55,11 @@ type killer struct {
 
 var killers = map[string]killer{
 	kills.Mysqld: {do: func(ctx context.Context, g *stage.Group, site string) error {
-		return stage.KillProcess(ctx, g, site, "mysqld")
+		return stage.KillProcess(ctx, g, site, stage.Mysqld)
 	}},
-	kills.Sidecar:  {do: killSidecar},
+	kills.Sidecar: {do: func(ctx context.Context, g *stage.Group, site string) error {
+		return stage.KillProcess(ctx, g, site, stage.Sidecar)
+	}},
 	kills.Pod:      {do: faultNamed("pod-force-delete").Break},
 	kills.Node:     {do: faultNamed("node-kill").Break, undo: faultNamed("node-kill").Repair},
 	kills.Operator: {do: killOperator},
@@ -76,40 +74,6 @@ func faultNamed(name string) stage.Fault {
 }
 
 func killOperator(ctx context.Context, g *stage.Group, _ string) error { return g.KillOperator(ctx) }
-
-// killSidecar kills the program of the container sidecar. The one that supervises mysqld has the same name, and is another
-// thing to lose: mysqld goes with it.
-func killSidecar(ctx context.Context, g *stage.Group, site string) error {
-	pod, err := g.Pod(ctx, site)
-	if err != nil {
-		return err
-	}
-	id := ""
-	for _, c := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
-		if c.Name == "sidecar" && c.State.Running != nil {
-			_, id, _ = strings.Cut(c.ContainerID, "://")
-		}
-	}
-	if id == "" {
-		return fmt.Errorf("the sidecar of %s does not run", site)
-	}
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-		groups, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
-		if strings.TrimSpace(string(name)) == "sidecar" && strings.Contains(string(groups), id) {
-			return syscall.Kill(pid, syscall.SIGKILL)
-		}
-	}
-	return fmt.Errorf("the sidecar of %s has no process", site)
-}
 
 // lookEvery is how often a step is looked for: some last for a moment.
 const lookEvery = 25 * time.Millisecond

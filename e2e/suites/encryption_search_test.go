@@ -88,7 +88,7 @@ func onNode(t *testing.T, g *stage.Group, site string, needles map[string]string
 // openDeleted searches the files that mysqld has open and that have no name any more, by what they are on.
 func openDeleted(t *testing.T, g *stage.Group, site string, needles map[string]string) map[v1alpha1.TemporaryMedium][]hit {
 	t.Helper()
-	pid, err := stage.FindProcess(t.Context(), g, site, "mysqld")
+	pid, err := stage.FindProcess(t.Context(), g, site, stage.Mysqld)
 	if err != nil {
 		t.Fatal(err)
 	}

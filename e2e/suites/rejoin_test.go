@@ -191,7 +191,7 @@ func TestMysqldDiesInAClone(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := stage.KillProcess(t.Context(), g, site, "mysqld"); err != nil {
+	if err := stage.KillProcess(t.Context(), g, site, stage.Mysqld); err != nil {
 		t.Fatal(err)
 	}
 	if outcome := recloneAnswer(t, g, site, comeBack); outcome.Outcome != v1alpha1.RequestDone {

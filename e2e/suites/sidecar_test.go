@@ -105,7 +105,7 @@ func TestKilledSidecarFencesFirst(t *testing.T) {
 	}
 	sleep(t, 2*time.Second)
 	at := load.Now()
-	if err := stage.KillProcess(t.Context(), g, site, "sidecar"); err != nil {
+	if err := stage.KillProcess(t.Context(), g, site, stage.Sidecar); err != nil {
 		t.Fatal(err)
 	}
 	if err := stage.Poll(t.Context(), time.Minute, "the sidecar to be started anew", func(ctx context.Context) error {

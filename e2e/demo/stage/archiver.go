@@ -14,12 +14,11 @@ import (
 	"github.com/mysql-mfg/mfg/api/wire"
 )
 
-// Where the archiver of a pod is: its container and program, and the directory in memory that it writes its status to.
-const (
-	archiverContainer = "archiver"
-	archiverProgram   = "backup"
-	archiverDir       = "run/mfg-archive"
-)
+// archiverProgram is the archiver of a pod.
+var archiverProgram = Program{"archiver", "backup"}
+
+// archiverDir is the directory in memory that it writes its status to.
+const archiverDir = "run/mfg-archive"
 
 // Archiver is the archiver of a site's pod, as a process of this machine.
 type Archiver struct {
@@ -34,11 +33,11 @@ func (g *Group) Archiver(ctx context.Context, site string) (*Archiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	pid, err := findIn(onlyContainer(pod, archiverContainer), archiverProgram)
+	pid, err := FindIn(pod, archiverProgram)
 	if err != nil {
 		return nil, err
 	}
-	return &Archiver{Process: &Process{pid: pid, program: archiverProgram}, Site: site, pod: pod}, nil
+	return &Archiver{Process: &Process{pid: pid, program: archiverProgram.Name}, Site: site, pod: pod}, nil
 }
 
 // Status is what the archiver last said of itself, as it lies in the memory of its pod: to read it costs the pod nothing.
@@ -52,10 +51,10 @@ func (a *Archiver) Status() (wire.ArchiverStatus, error) {
 
 // ResidentMiB is how much memory the archiver and the sidecar beside it hold.
 func (a *Archiver) ResidentMiB() (archiver, sidecar float64, err error) {
-	if archiver, err = residentOf(a.pid, archiverProgram); err != nil {
+	if archiver, err = residentOf(a.pid, archiverProgram.Name); err != nil {
 		return 0, 0, err
 	}
-	sidecar, err = residentIn(a.pod, "sidecar", "sidecar")
+	sidecar, err = residentIn(a.pod, Sidecar)
 	return archiver, sidecar, err
 }
 

@@ -80,13 +80,16 @@ func (g *Group) DeleteCachePod(ctx context.Context, site string, force bool) err
 	return nil
 }
 
+// cacheProgram is the engine in the pod of a cache.
+var cacheProgram = Program{"cache", "valkey-server"}
+
 // CacheProcess finds the machine's number of the engine of a site's cache.
 func (g *Group) CacheProcess(ctx context.Context, site string) (int, error) {
 	pod, err := g.CachePod(ctx, site)
 	if err != nil {
 		return 0, err
 	}
-	return findIn(pod, "valkey-server")
+	return FindIn(pod, cacheProgram)
 }
 
 // SignalCache sends a signal to the engine of a site's cache from outside.

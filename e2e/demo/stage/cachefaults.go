@@ -64,7 +64,7 @@ func (g *Group) ContinueCaches(ctx context.Context) {
 		return // no group, no pods
 	}
 	for i := range pods {
-		if pid, err := findIn(&pods[i], "valkey-server"); err == nil {
+		if pid, err := FindIn(&pods[i], cacheProgram); err == nil {
 			_ = syscall.Kill(pid, syscall.SIGCONT)
 		}
 	}

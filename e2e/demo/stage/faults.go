@@ -108,46 +108,59 @@ func DeletePod(ctx context.Context, g *Group, site string) error {
 }
 
 func killMysqld(ctx context.Context, g *Group, site string) error {
-	return KillProcess(ctx, g, site, "mysqld")
+	return KillProcess(ctx, g, site, Mysqld)
 }
 
+// Program is one process of a pod: what it is called, and the container in which it runs. The name alone does not tell: the
+// supervisor of mysqld and the sidecar beside it are the same program.
+type Program struct{ Container, Name string }
+
+// The programs of a site's pod: the server, the supervisor that starts it, and the agent beside both.
+var (
+	Mysqld     = Program{"mysql", "mysqld"}
+	Supervisor = Program{"mysql", "sidecar"}
+	Sidecar    = Program{"sidecar", "sidecar"}
+)
+
+func (p Program) String() string { return p.Name + " (container " + p.Container + ")" }
+
 // KillProcess sends SIGKILL to a program of a site's pod from outside, as an OOM killer would.
-func KillProcess(ctx context.Context, g *Group, site, program string) error {
-	pid, err := FindProcess(ctx, g, site, program)
+func KillProcess(ctx context.Context, g *Group, site string, p Program) error {
+	pod, err := g.Pod(ctx, site)
 	if err != nil {
 		return err
 	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		return fmt.Errorf("kill %s of %s: %w", program, site, err)
-	}
-	return nil
+	return KillIn(pod, p)
 }
 
 // KillIn sends SIGKILL to a program of a pod, from outside.
-func KillIn(pod *corev1.Pod, program string) error {
-	pid, err := findIn(pod, program)
+func KillIn(pod *corev1.Pod, p Program) error {
+	pid, err := FindIn(pod, p)
 	if err != nil {
 		return err
 	}
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		return fmt.Errorf("kill %s in %s: %w", program, pod.Name, err)
+		return fmt.Errorf("kill %s in %s: %w", p, pod.Name, err)
 	}
 	return nil
 }
 
-// FindProcess finds the machine's number of a program of a site's pod. It goes by the pod's containers in the name of
-// the process's control group, so that it can never hit anything else on this machine.
-func FindProcess(ctx context.Context, g *Group, site, program string) (int, error) {
+// FindProcess finds the machine's number of a program of a site's pod.
+func FindProcess(ctx context.Context, g *Group, site string, p Program) (int, error) {
 	pod, err := g.Pod(ctx, site)
 	if err != nil {
 		return 0, err
 	}
-	return findIn(pod, program)
+	return FindIn(pod, p)
 }
 
-// findIn is FindProcess for a pod.
-func findIn(pod *corev1.Pod, program string) (int, error) {
-	containers := containerIDs(pod)
+// FindIn finds the machine's number of a program of a pod. It goes by the container in the name of the process's control
+// group, so that it can never hit anything else on this machine.
+func FindIn(pod *corev1.Pod, p Program) (int, error) {
+	id, err := containerID(pod, p.Container)
+	if err != nil {
+		return 0, err
+	}
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return 0, fmt.Errorf("list processes: %w", err)
@@ -157,32 +170,31 @@ func findIn(pod *corev1.Pod, program string) (int, error) {
 		if err != nil {
 			continue
 		}
-		if isProgram(pid, program) && inContainers(pid, containers) {
+		if isProgram(pid, p.Name) && inContainer(pid, id) {
 			return pid, nil
 		}
 	}
-	return 0, fmt.Errorf("find %s in %s: no such process", program, pod.Name)
+	return 0, fmt.Errorf("find %s in %s: no such process", p, pod.Name)
 }
 
-func isProgram(pid int, program string) bool {
-	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-	return err == nil && strings.TrimSpace(string(name)) == program
+func isProgram(pid int, name string) bool {
+	comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	return err == nil && strings.TrimSpace(string(comm)) == name
 }
 
-// containerIDs are the pod's containers as the container runtime calls them.
-func containerIDs(pod *corev1.Pod) []string {
-	var ids []string
+// containerID is how the container runtime calls a pod's container.
+func containerID(pod *corev1.Pod, name string) (string, error) {
 	for _, c := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
-		if _, id, ok := strings.Cut(c.ContainerID, "://"); ok && id != "" {
-			ids = append(ids, id)
+		if _, id, ok := strings.Cut(c.ContainerID, "://"); ok && id != "" && c.Name == name {
+			return id, nil
 		}
 	}
-	return ids
+	return "", fmt.Errorf("container %s of %s was never started", name, pod.Name)
 }
 
-func inContainers(pid int, ids []string) bool {
+func inContainer(pid int, id string) bool {
 	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
-	return err == nil && slices.ContainsFunc(ids, func(id string) bool { return strings.Contains(string(groups), id) })
+	return err == nil && strings.Contains(string(groups), id)
 }
 
 // Break makes a fault on a site and tells when, on the machine's monotonic clock.

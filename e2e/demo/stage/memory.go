@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,7 +21,7 @@ func (g *Group) ResidentMiB(ctx context.Context) (map[string]float64, error) {
 	pods, err := g.OperatorPods(ctx)
 	errs = append(errs, err)
 	for i := range pods {
-		mib, err := residentIn(&pods[i], "operator", "operator")
+		mib, err := residentIn(&pods[i], operatorProgram)
 		held["operator"] += mib
 		errs = append(errs, err)
 	}
@@ -30,7 +31,7 @@ func (g *Group) ResidentMiB(ctx context.Context) (map[string]float64, error) {
 			errs = append(errs, err)
 			continue
 		}
-		mib, err := residentIn(pod, "sidecar", "sidecar")
+		mib, err := residentIn(pod, Sidecar)
 		if err == nil {
 			held["sidecar "+site] = mib
 		}
@@ -39,29 +40,13 @@ func (g *Group) ResidentMiB(ctx context.Context) (map[string]float64, error) {
 	return held, errors.Join(errs...)
 }
 
-// residentIn reads the memory of a program in one container of a pod.
-func residentIn(pod *corev1.Pod, container, program string) (float64, error) {
-	pid, err := findIn(onlyContainer(pod, container), program)
+// residentIn reads the memory of a program of a pod.
+func residentIn(pod *corev1.Pod, p Program) (float64, error) {
+	pid, err := FindIn(pod, p)
 	if err != nil {
 		return 0, err
 	}
-	return residentOf(pid, program)
-}
-
-// onlyContainer is a pod as if it had one container.
-func onlyContainer(pod *corev1.Pod, container string) *corev1.Pod {
-	one := pod.DeepCopy()
-	keep := func(all []corev1.ContainerStatus) (kept []corev1.ContainerStatus) {
-		for _, c := range all {
-			if c.Name == container {
-				kept = append(kept, c)
-			}
-		}
-		return kept
-	}
-	one.Status.ContainerStatuses = keep(pod.Status.ContainerStatuses)
-	one.Status.InitContainerStatuses = keep(pod.Status.InitContainerStatuses)
-	return one
+	return residentOf(pid, p.Name)
 }
 
 // residentOf reads the memory of a process, which is a program's, in MiB.
@@ -115,10 +100,15 @@ func (g *Group) SitesMiB(ctx context.Context) (map[string]float64, error) {
 		if err != nil {
 			return nil, err
 		}
-		containers := containerIDs(pod)
+		var containers []string
+		for _, c := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
+			if id, err := containerID(pod, c.Name); err == nil { // one that was never started holds nothing
+				containers = append(containers, id)
+			}
+		}
 		for _, e := range entries {
 			pid, err := strconv.Atoi(e.Name())
-			if err != nil || !inContainers(pid, containers) {
+			if err != nil || !slices.ContainsFunc(containers, func(id string) bool { return inContainer(pid, id) }) {
 				continue
 			}
 			if mib, err := residentOf(pid, e.Name()); err == nil { // one that has ended holds nothing

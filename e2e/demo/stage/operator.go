@@ -119,6 +119,9 @@ func (s *Stage) OperatorPods(ctx context.Context) ([]corev1.Pod, error) {
 	return pods.Items, nil
 }
 
+// operatorProgram is the operator in its pod.
+var operatorProgram = Program{"operator", "operator"}
+
 // KillOperator sends SIGKILL to the operator from outside, as an OOM killer would. The kubelet starts it again.
 func (s *Stage) KillOperator(ctx context.Context) error {
 	pods, err := s.OperatorPods(ctx)
@@ -127,7 +130,7 @@ func (s *Stage) KillOperator(ctx context.Context) error {
 	}
 	killed := 0
 	for i := range pods {
-		pid, err := findIn(&pods[i], "operator")
+		pid, err := FindIn(&pods[i], operatorProgram)
 		if err != nil {
 			continue // one that is on its way out, or in
 		}

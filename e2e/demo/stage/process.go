@@ -19,8 +19,14 @@ type Process struct {
 	program string
 }
 
+// What runs in a pod that makes a backup: the program, and the server that it starts for a physical one.
+var (
+	BackupProgram = Program{"backup", "backup"}
+	BackupMysqld  = Program{"backup", "mysqld"}
+)
+
 // BackupProcess finds a program in the pod that makes a backup.
-func (g *Group) BackupProcess(ctx context.Context, backup, program string) (*Process, error) {
+func (g *Group) BackupProcess(ctx context.Context, backup string, program Program) (*Process, error) {
 	var pods corev1.PodList
 	if err := g.Kube.List(ctx, &pods, client.InNamespace(g.Namespace), client.MatchingLabels{
 		v1alpha1.LabelBackup: backup, v1alpha1.LabelBackupTask: v1alpha1.TaskBackup,
@@ -28,8 +34,8 @@ func (g *Group) BackupProcess(ctx context.Context, backup, program string) (*Pro
 		return nil, fmt.Errorf("list the pods of backup %s: %w", backup, err)
 	}
 	for i := range pods.Items {
-		if pid, err := findIn(&pods.Items[i], program); err == nil {
-			return &Process{pid: pid, program: program}, nil
+		if pid, err := FindIn(&pods.Items[i], program); err == nil {
+			return &Process{pid: pid, program: program.Name}, nil
 		}
 	}
 	return nil, fmt.Errorf("find %s of backup %s: none of %d pods has it", program, backup, len(pods.Items))

@@ -267,13 +267,16 @@ func (s *S3) livePod(ctx context.Context) (*corev1.Pod, error) {
 	return nil, fmt.Errorf("the S3 server %s has no pod", s.options.Name)
 }
 
+// s3Program is the server in its pod.
+var s3Program = Program{"s3", "s3"}
+
 // Kill sends SIGKILL to the server. The kubelet starts it again, with the objects that it has.
 func (s *S3) Kill(ctx context.Context) error {
 	p, err := s.livePod(ctx)
 	if err != nil {
 		return err
 	}
-	return KillIn(p, "s3")
+	return KillIn(p, s3Program)
 }
 
 // Remove ends the server. Its objects go with it.

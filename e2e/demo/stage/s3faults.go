@@ -79,7 +79,7 @@ func (s *S3) awaitUp(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := findIn(p, "s3"); err != nil {
+		if _, err := FindIn(p, s3Program); err != nil {
 			return err
 		}
 		for _, c := range p.Status.Conditions {
@@ -97,7 +97,7 @@ func (s *S3) root(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	pid, err := findIn(p, "s3")
+	pid, err := FindIn(p, s3Program)
 	return fmt.Sprintf("/proc/%d/root", pid), err
 }
 
