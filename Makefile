@@ -20,11 +20,12 @@ TOOL_helm := helm.sh/helm/v4/cmd/helm
 # The parts of `make check`, in the order in which they run.
 CHECKS := format lint tidy generated unit unit-e2e
 # The parts of `make test`. Servers and the lab wait more than they compute. So the other tests of servers run beside the longest,
-# and what needs neither the lab nor root runs beside all of them, one package at a time. It gives way, so its time limits are long.
+# and what needs neither the nodes of the lab nor root runs beside all of them, one package at a time. It gives way, so its time limits
+# are long. The last of it needs programs that the lab is made of, and waits for them.
 FIRST := format tidy generated root
 BESIDE_MYSQLD := backup valkey clone adopt
-GIVE_WAY := lint unit unit-e2e helm release race
-LAST := terminal apiserver
+GIVE_WAY := lint unit unit-e2e helm release race apiserver
+LAST := terminal
 TESTS := $(FIRST) mysqld $(BESIDE_MYSQLD) lab $(GIVE_WAY) $(LAST)
 
 # What compiles has huge pages.
@@ -61,7 +62,7 @@ test: $(COUNT) ## Everything: check, helm, mysqld and the lab suites (root, Debi
 	trap 'for group in $$beside; do kill -TERM -- -$$group; done; exit 130' INT TERM; \
 	$(call each,$(FIRST)) \
 	$(MAKE) --no-print-directory mmdebstrap; \
-	$(call beside,lab,MFG_HUGE_PAGES=0,hack/give-way.sh,$(GIVE_WAY)) gives_way=$$!; \
+	$(call beside,lab,MFG_HUGE_PAGES=0 LAB_COMES=1,hack/give-way.sh,$(GIVE_WAY)) gives_way=$$!; \
 	$(call beside,mysqld,,nice -n 19,$(BESIDE_MYSQLD)) \
 	$(call each,mysqld) wait $$!; cat $(OUT)/beside-mysqld.log; \
 	$(call each,lab) wait $$gives_way; cat $(OUT)/beside-lab.log; \
@@ -354,7 +355,7 @@ mmdebstrap:
 		DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends mmdebstrap >/dev/null; }
 
 part-mysqld: $(COUNT) mmdebstrap
-	@$(tests) -no-skip -- -tags mysqld -count=1 -timeout 40m ./internal/... ./sidecar/... ./e2e/commits/ ./e2e/demo/stage/ ./operator/render/
+	@$(tests) -no-skip -- -tags mysqld -count=1 -parallel 4 -timeout 40m ./internal/... ./sidecar/... ./e2e/commits/ ./e2e/demo/stage/ ./operator/render/
 
 # The first of these packages makes Valkey's root file system, so they are tested one after the other.
 part-valkey: $(COUNT) mmdebstrap
@@ -377,8 +378,9 @@ part-lab: $(COUNT) build
 part-terminal: $(COUNT)
 	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part terminal -no-skip -- -count=1 ./terminal/
 
-# The API server and the etcd that the lab was made of.
+# The API server and the etcd that the lab was made of. LAB_COMES: another part starts it, within 20 minutes.
 part-apiserver: $(COUNT) bin/lab
+	@[ -z "$(LAB_COMES)" ] || for _ in {1..240}; do bin/lab status 2>/dev/null | grep -q '^API server: *ready' && break; sleep 5; done
 	@bin/lab status >/dev/null 2>&1 || bin/lab up
 	@KUBEBUILDER_ASSETS="$${MFG_LAB_DIR:-/var/lib/mfg-lab}/bin" KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=120s \
 		$(tests) -no-skip -- -count=1 -run '(On|Against)APIServer' $$(grep -rlE '^func Test\w*(On|Against)APIServer' --include=*_test.go . | xargs -n 1 dirname | sort -u)
