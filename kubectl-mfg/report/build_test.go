@@ -48,6 +48,15 @@ func healthy() (*v1alpha1.MysqlFailoverGroup, LiveView) {
 	return cr, view
 }
 
+// opened lets the active site have been opened that long after the operator's newest look, which saw it closed.
+func opened(cr *v1alpha1.MysqlFailoverGroup, v *LiveView, later time.Duration) {
+	live := &v.Status.Groups[0]
+	live.Sites[0].Writable, live.Sites[0].State = false, "Fenced"
+	cr.Status.Failovers = []v1alpha1.FailoverRecord{{
+		Epoch: 3, Kind: v1alpha1.FailoverPlanned, From: "rome", To: "paris", OpenedAt: metav1.NewMicroTime(live.ObservedAt.Add(later)),
+	}}
+}
+
 func TestHealth(t *testing.T) {
 	type group = v1alpha1.MysqlFailoverGroup
 	tests := map[string]struct {
@@ -180,6 +189,27 @@ func TestHealth(t *testing.T) {
 			reason: "a group without a writer is unavailable, although its status may not say so yet",
 			change: func(_ *group, v *LiveView) { v.Status.Groups[0].Sites[0].Writable = false }, summary: SummaryUnavailable,
 			want: []v1alpha1.Reason{v1alpha1.ReasonActiveSiteReadOnly + " paris"},
+		},
+		"OpenedSinceTheLook": {
+			reason: "right after a failover the newest look at the sites may be from before the active site was opened",
+			change: func(cr *group, v *LiveView) {
+				opened(cr, v, time.Millisecond)
+			},
+			summary: SummaryReady,
+		},
+		"ClosedSinceItWasOpened": {
+			reason: "a look from after the opening counts",
+			change: func(cr *group, v *LiveView) {
+				opened(cr, v, -time.Millisecond)
+			},
+			summary: SummaryUnavailable, want: []v1alpha1.Reason{v1alpha1.ReasonActiveSiteReadOnly + " paris", "SiteFenced paris"},
+		},
+		"OpenedByAnotherClock": {
+			reason: "a look that seems much older than the opening was made by another clock, and hides nothing",
+			change: func(cr *group, v *LiveView) {
+				opened(cr, v, lookAge)
+			},
+			summary: SummaryUnavailable, want: []v1alpha1.Reason{v1alpha1.ReasonActiveSiteReadOnly + " paris", "SiteFenced paris"},
 		},
 		"ReplicaUnreachable": {
 			reason: "the operator's newest look wins over the status; Ready sums up and is not repeated",

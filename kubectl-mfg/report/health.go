@@ -46,7 +46,7 @@ func problemsOf(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.Group
 	found = append(found, conditionProblems(r)...)
 	var ofSites []Problem
 	for _, s := range r.Sites {
-		if s.Active && r.Transition != nil {
+		if s.Active && r.opening() {
 			continue // it is the target, and not open yet
 		}
 		if p, bad := s.problem(); bad {
@@ -68,9 +68,9 @@ func problemsOf(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.Group
 func writers(r MysqlFailoverGroupReport) []Problem {
 	var found []Problem
 	for _, s := range r.Sites {
-		// While the active site changes, its target is not open yet; if no MySQL answers, that is the problem.
+		// If no MySQL answers, that is the problem.
 		closed := s.Writable != nil && !*s.Writable && s.State != string(v1alpha1.SiteUnreachable)
-		if s.Active && closed && r.Transition == nil {
+		if s.Active && closed && !r.opening() {
 			found = append(found, Problem{
 				Reason: v1alpha1.ReasonActiveSiteReadOnly, Site: s.Name, Message: "is the active site but does not accept writes",
 			})
@@ -80,6 +80,20 @@ func writers(r MysqlFailoverGroupReport) []Problem {
 		found = append([]Problem{{Reason: v1alpha1.ReasonSeveralWritableSites, Message: severalWritable(r, writable)}}, found...)
 	}
 	return found
+}
+
+// lookAge bounds how much older the operator's look at the sites may be than the opening of the active site, and still explain why the look
+// shows that site closed. Beyond it the clocks of two operators differ.
+const lookAge = 10 * time.Second
+
+// opening is true while the active site changes, and as long as the newest look at the sites is from before the end of that: status reaches
+// a reader some time before the next look does.
+func (r MysqlFailoverGroupReport) opening() bool {
+	if r.Transition != nil {
+		return true
+	}
+	last, looked := r.LastFailover, r.Facts.ObservedAt
+	return last != nil && looked != nil && last.Epoch == r.Epoch && last.OpenedAt.After(*looked) && last.OpenedAt.Sub(*looked) < lookAge
 }
 
 func severalWritable(r MysqlFailoverGroupReport, writable []string) string {
