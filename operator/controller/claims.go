@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -41,6 +42,8 @@ const (
 	// a thousand groups of one release cost one request in that time.
 	whenClaimed = 15 * time.Second
 	lookAge     = 2 * time.Second
+	// looksKept is after how long a look at a Lease that no group asks for is forgotten.
+	looksKept = 10 * time.Minute
 	// whenEnding is after how long the operator checks again whether the loop of a group that is handed over has ended.
 	whenEnding = 200 * time.Millisecond
 )
@@ -75,9 +78,22 @@ func (c *leaseLooks) look(ctx context.Context, live client.Reader, name string, 
 	if c.seen == nil {
 		c.seen, c.looked = map[string]claims.Seen{}, map[string]time.Time{}
 	}
+	// Anybody who may edit a group can name any number of Leases. To forget one is safe: it has to be seen again for as long (I1).
+	for other, at := range c.looked {
+		if time.Since(at) > looksKept {
+			delete(c.seen, other)
+			delete(c.looked, other)
+		}
+	}
 	// The Lease had this content at some time during the request, so its age counts only from the answer on.
 	c.seen[name], c.looked[name] = c.seen[name].Look(leaseOf(lease), time.Now()), began
 	return c.seen[name], nil
+}
+
+// isLease is true if a text can be namespace and name of a Lease. What cannot is not looked for, and not kept: it may be as long as an annotation.
+func isLease(text string) bool {
+	namespace, name, ok := strings.Cut(text, "/")
+	return ok && len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(name)) == 0
 }
 
 // leaseOf returns what matters of a Lease; the zero value for one that does not exist.
@@ -105,6 +121,13 @@ func (r *Reconciler) claimed(ctx context.Context, group *v1alpha1.MysqlFailoverG
 			r.tellClaim(group, eventClaimRefused, "it is claimed under Lease "+q.Claim.Lease+", and how that is cannot be read; look at the log")
 			return false, 0, err
 		}
+	}
+	if q.Wanted != "" && q.Wanted != q.Own && !isLease(q.Wanted) && q.Claim != nil && q.Claim.Lease == q.Own {
+		// It names no Lease, so no operator leads by it.
+		r.tellClaim(group, eventHandOverWaits, fmt.Sprintf("annotation %s is to be NAMESPACE/NAME of the Lease of the other release, not %.100q: correct or remove it",
+			v1alpha1.AnnotationOperatedBy, q.Wanted))
+		claimedElsewhere.DeleteLabelValues(group.Namespace, group.Name)
+		return true, 0, nil
 	}
 	if q.Wanted != "" && q.Wanted != q.Own && q.Claim != nil && q.Claim.Lease == q.Own {
 		if q.Heir, err = r.leases.look(ctx, r.Live, q.Wanted, lookAge); err != nil {

@@ -5,6 +5,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -64,7 +65,7 @@ func passes(r *Reconciler, d time.Duration) {
 	defer r.leases.mu.Unlock()
 	for name, seen := range r.leases.seen {
 		seen.Since = seen.Since.Add(-d)
-		r.leases.seen[name], r.leases.looked[name] = seen, time.Time{}
+		r.leases.seen[name], r.leases.looked[name] = seen, r.leases.looked[name].Add(-max(d, lookAge))
 	}
 }
 
@@ -243,5 +244,38 @@ func TestI4AGroupIsHandedOverWhenNothingAnswersForIt(t *testing.T) {
 	x.reconciles(x.a)
 	if x.loopsB.ensured == 0 || x.loopsA.ensured > ensured {
 		t.Errorf("loops %+v and %+v", x.loopsA, x.loopsB)
+	}
+}
+
+// Whoever may edit a group can write anything into the annotation, as often as they like: nothing of that stays in memory for good.
+func TestLeasesThatPeopleNameAreForgotten(t *testing.T) {
+	x := twoReleases(t)
+	x.reconciles(x.a)
+	wants := func(lease string) {
+		g := &v1alpha1.MysqlFailoverGroup{}
+		x.must(x.c.Get(x.ctx, scopetest.Key, g))
+		g.Annotations = map[string]string{v1alpha1.AnnotationOperatedBy: lease}
+		x.must(x.c.Update(x.ctx, g))
+		x.reconciles(x.a)
+	}
+	for i, text := range []string{strings.Repeat("x", 1<<17), "/", "a/", "/b", "a/b/c", "A/b", "a/b c"} {
+		wants(text)
+		if len(x.a.leases.seen) > 0 || x.claim() != leaseA {
+			t.Errorf("%.20q is looked for, or the group is given away", text)
+		}
+		if x.said.Count(v1alpha1.ReasonHandOverWaits) != i+1 {
+			t.Errorf("%.20q: nobody is told", text)
+		}
+	}
+	for i := range 50 {
+		wants(fmt.Sprintf("mfg-%d/mfg-operator", i))
+	}
+	if len(x.a.leases.seen) != 50 {
+		t.Fatalf("%d Leases are known: this test shows nothing", len(x.a.leases.seen))
+	}
+	passes(x.a, looksKept)
+	wants(leaseB)
+	if len(x.a.leases.seen) != 1 || len(x.a.leases.looked) != 1 {
+		t.Errorf("%d Leases stay in memory", len(x.a.leases.seen))
 	}
 }

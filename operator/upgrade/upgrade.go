@@ -28,7 +28,8 @@ type Policy struct {
 type Turn struct {
 	// Group has the turn, as namespace/name; empty means that no group has it.
 	Group string
-	// Began is since when the group has the turn, is unhealthy again, or continues after a stop; zero while it is stopped.
+	// Began is since when the group has the turn, or continues after a stop, later by as long as it was healthy in between; zero while it is
+	// stopped.
 	Began time.Time
 	// Since is since when the group has all its new pods and is healthy; zero if it is not.
 	Since time.Time
@@ -88,9 +89,13 @@ func goOn(t Turn, groups []pace.Group, p Policy, now time.Time) Turn {
 		t.Began, t.Since = time.Time{}, time.Time{}
 		return t
 	}
-	// It is unhealthy again, or a person lets it continue after a stop.
-	if !t.Since.IsZero() || t.Began.IsZero() {
+	switch {
+	case t.Began.IsZero(): // a person lets it continue after a stop
 		t.Began, t.Since = now, time.Time{}
+	case !t.Since.IsZero():
+		// It is unhealthy again. Only the time in which it was healthy does not count: a group that comes and goes would have the turn for
+		// good, and nobody would be told.
+		t.Began, t.Since = t.Began.Add(now.Sub(t.Since)), time.Time{}
 	}
 	if now.Sub(t.Began) >= p.StopAfter {
 		why := g.Why

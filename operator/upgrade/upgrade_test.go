@@ -145,10 +145,10 @@ func TestPodsThatAreNotReplaced(t *testing.T) {
 	}
 }
 
-// A failover after a group's turn begins its time again; what lasts stops the campaign, and stays stopped when the group recovers.
+// A short failover after a group's turn stops nobody; what lasts stops the campaign, and stays stopped when the group recovers.
 func TestAnUnhealthyGroupStops(t *testing.T) {
 	sick := []pace.Group{{Name: "n/a", Why: "a site is down"}, {Name: "n/b", Behind: true}}
-	turn := Turn{Group: "n/a", Began: noon.Add(-time.Hour), Since: noon}
+	turn := Turn{Group: "n/a", Began: noon.Add(-10 * time.Minute), Since: noon}
 	turn = Next(turn, sick, usual, noon.Add(time.Second))
 	if turn.Stopped != "" || !turn.Since.IsZero() {
 		t.Fatalf("a blip stops all: %+v", turn)
@@ -163,6 +163,23 @@ func TestAnUnhealthyGroupStops(t *testing.T) {
 	}
 	if turn.Group != "" || turn.Stopped == "" {
 		t.Errorf("another group begins without a person: %+v", turn)
+	}
+}
+
+// A group whose new pods crash again and again is never healthy for the whole pause, and never unhealthy for long. It stops all the same.
+func TestAGroupThatComesAndGoesStops(t *testing.T) {
+	sick, well := []pace.Group{{Name: "n/a", Why: "a site is down"}}, []pace.Group{{Name: "n/a"}}
+	turn, down := Turn{Group: "n/a", Began: noon}, time.Duration(0)
+	for at := noon; turn.Stopped == ""; at = at.Add(30 * time.Second) {
+		groups := sick
+		if at.Sub(noon)%(5*time.Minute) == 0 {
+			groups = well
+		} else {
+			down += 30 * time.Second
+		}
+		if turn = Next(turn, groups, usual, at); down > usual.StopAfter+time.Minute || turn.Group == "" {
+			t.Fatalf("it was down for %s: %+v", down, turn)
+		}
 	}
 }
 
