@@ -37,6 +37,24 @@ func (w *world) secret(name string) *corev1.Secret {
 	return s
 }
 
+// The active site left the specification, and stays until the role has moved: its replicas check its name all that time.
+func TestALeavingActiveSiteKeepsItsNameInTheCertificate(t *testing.T) {
+	w := settledWorld(t)
+	w.change(withMadeTLS)
+	w.reconcile()
+	before := string(w.secret(madeSecret).Data[corev1.TLSCertKey])
+	w.replaceAllBut("b", "d")
+	w.reconcile()
+	made := w.secret(madeSecret)
+	names := []string{render.Host("shop", "orders", "a"), render.Host("shop", "orders", "b"), render.Host("shop", "orders", "d")}
+	if err := access.CheckTLS(made, names, time.Now()); err != nil || string(made.Data[corev1.TLSCertKey]) == before {
+		t.Errorf("the new certificate: %v", err)
+	}
+	if why := whyNotMeant(made, w.group()); why != "" {
+		t.Error("it does not pass for the group's own:", why)
+	}
+}
+
 func TestAGroupGetsACertificateOfItsOwn(t *testing.T) {
 	w := newWorld(t, scopetest.Group(withMadeTLS))
 	w.reconcile()

@@ -315,4 +315,17 @@ func TestCertificateNames(t *testing.T) {
 			t.Errorf("wildcard %s", s)
 		}
 	}
+	// A site that left the specification and is still there may be the active one: its replicas check its name.
+	for what, status := range map[string]v1alpha1.MysqlFailoverGroupStatus{
+		"it is active":  {ActiveSite: "rome"},
+		"it is there":   {Sites: []v1alpha1.SiteStatus{{Name: "rome"}, {Name: "paris"}}},
+		"both are said": {ActiveSite: "rome", Sites: []v1alpha1.SiteStatus{{Name: "rome"}}},
+	} {
+		in := input(tls)
+		in.Group.Status = status
+		names := render.CertificateNames(in.Group)
+		if !slices.Contains(names, "mysql-orders-rome.shop.svc") || len(slices.Compact(slices.Sorted(slices.Values(names)))) != len(names) {
+			t.Errorf("%s: %v", what, names)
+		}
+	}
 }
