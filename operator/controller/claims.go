@@ -90,10 +90,12 @@ func (c *leaseLooks) look(ctx context.Context, live client.Reader, name string, 
 	return c.seen[name], nil
 }
 
-// isLease is true if a text can be namespace and name of a Lease. What cannot is not looked for, and not kept: it may be as long as an annotation.
-func isLease(text string) bool {
+// isLease is true if a text can name the Lease of a release, which is called like this one's own. What cannot is not looked for, and not kept: it
+// may be as long as an annotation.
+func isLease(text, own string) bool {
 	namespace, name, ok := strings.Cut(text, "/")
-	return ok && len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(name)) == 0
+	_, like, _ := strings.Cut(own, "/")
+	return ok && len(validation.IsDNS1123Label(namespace)) == 0 && name == like
 }
 
 // leaseOf returns what matters of a Lease; the zero value for one that does not exist.
@@ -122,10 +124,11 @@ func (r *Reconciler) claimed(ctx context.Context, group *v1alpha1.MysqlFailoverG
 			return false, 0, err
 		}
 	}
-	if q.Wanted != "" && q.Wanted != q.Own && !isLease(q.Wanted) && q.Claim != nil && q.Claim.Lease == q.Own {
-		// It names no Lease, so no operator leads by it.
-		r.tellClaim(group, eventHandOverWaits, fmt.Sprintf("annotation %s is to be NAMESPACE/NAME of the Lease of the other release, not %.100q: correct or remove it",
-			v1alpha1.AnnotationOperatedBy, q.Wanted))
+	if q.Wanted != "" && q.Wanted != q.Own && !isLease(q.Wanted, q.Own) && q.Claim != nil && q.Claim.Lease == q.Own {
+		// It names no Lease of an operator, so none leads by it: the holder of any other Lease would leave the group alone for good.
+		_, name, _ := strings.Cut(q.Own, "/")
+		r.tellClaim(group, eventHandOverWaits, fmt.Sprintf("annotation %s is to be NAMESPACE/%s, with the namespace of the other release, not %.100q: correct or remove it",
+			v1alpha1.AnnotationOperatedBy, name, q.Wanted))
 		claimedElsewhere.DeleteLabelValues(group.Namespace, group.Name)
 		return true, 0, nil
 	}

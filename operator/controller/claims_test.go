@@ -258,7 +258,7 @@ func TestLeasesThatPeopleNameAreForgotten(t *testing.T) {
 		x.must(x.c.Update(x.ctx, g))
 		x.reconciles(x.a)
 	}
-	for i, text := range []string{strings.Repeat("x", 1<<17), "/", "a/", "/b", "a/b/c", "A/b", "a/b c"} {
+	for i, text := range []string{strings.Repeat("x", 1<<17), "/", "a/", "/b", "a/b/c", "A/mfg-operator", "a/mfg-operator ", "kube-system/kube-scheduler"} {
 		wants(text)
 		if len(x.a.leases.seen) > 0 || x.claim() != leaseA {
 			t.Errorf("%.20q is looked for, or the group is given away", text)
