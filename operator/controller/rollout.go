@@ -138,6 +138,11 @@ func (r *Reconciler) rolloutGroup(s *scope.Scope, want map[string]*appsv1.Deploy
 			g.Sites = append(g.Sites, r.rolloutSite(s, site, want[site.Name]))
 		}
 	}
+	// The active site may have left the specification, and stays until the role has moved. It gets no new pod, but while it is down no other
+	// site may lose its own (I30).
+	if active := s.ActiveSite(); s.Sites()[active].Name == "" && s.Deployments[active] != nil {
+		g.Sites = append(g.Sites, r.rolloutSite(s, v1alpha1.Site{Name: active}, s.Deployments[active]))
+	}
 	if s.Group.Spec.Failover.Mode == v1alpha1.FailoverObserve {
 		g.RoleStays = "spec.failover.mode is Observe; set it to Manual or Auto"
 	}

@@ -199,6 +199,16 @@ func TestNothingElseIsReplacedWhileTheActiveSiteStarts(t *testing.T) {
 
 // The active site's mysqld crashes in the middle of an update: whoever does not follow it now may be about to replace it.
 func TestNoCandidateIsTakenWhileTheActiveSiteIsDown(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha1.MysqlFailoverGroup){
+		"I30": func(*v1alpha1.MysqlFailoverGroup) {},
+		// It stays until the role has moved, and is the active site all that time.
+		"I30, and it left the specification": func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Sites = g.Spec.Sites[1:] },
+	} {
+		t.Run(name, func(t *testing.T) { noCandidateIsTaken(t, change) })
+	}
+}
+
+func noCandidateIsTaken(t *testing.T, change func(*v1alpha1.MysqlFailoverGroup)) {
 	w := runningWorld(t)
 	w.facts.Open("a")
 	w.reconcile()
@@ -210,7 +220,10 @@ func TestNoCandidateIsTakenWhileTheActiveSiteIsDown(t *testing.T) {
 	}
 	w.facts.Open("")
 	old := w.deployments()
-	w.change(func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Image = "mysql:9.8" })
+	w.change(func(g *v1alpha1.MysqlFailoverGroup) {
+		g.Spec.Image = "mysql:9.8"
+		change(g)
+	})
 	w.reconcile()
 	got := w.deployments()
 	if got["b"] != old["b"] || got["c"] != old["c"] {
