@@ -48,6 +48,9 @@ func (op *Delete) Run(ctx context.Context, env cli.Environment, c Remover) (int,
 		return cli.ExitError, err
 	}
 	op.note(b)
+	if err := op.begun(b); err != nil {
+		return cli.ExitError, err
+	}
 	all, err := c.Backups(ctx, op.Namespace, b.Spec.Group)
 	if err != nil {
 		return cli.ExitError, err
@@ -144,7 +147,24 @@ func (op *Delete) keep(ctx context.Context, env cli.Environment, c Cluster, b *v
 		if b.UID != uid {
 			return nil, cli.Refused("refused: backup %s is another one by now; nothing was deleted\n  look again: %s", b.Name, show(op.Namespace, b.Name))
 		}
+		if err := op.begun(b); err != nil {
+			return nil, err
+		}
 	}
+}
+
+// begun refuses to promise that an artifact stays once the backup was deleted: a Job may be removing it, and the mark would not stop that.
+func (op *Delete) begun(b *v1alpha1.MysqlBackup) error {
+	if !op.KeepArtifact || b.DeletionTimestamp == nil {
+		return nil
+	}
+	where := b.Status.Location
+	if where == "" {
+		where = "the storage of profile " + b.Spec.Profile
+	}
+	return cli.Refused("refused: backup %s was deleted before, and the removal of its artifact may have begun; nothing was changed\n"+
+		"  see how far it is: %s; look for what is left in %s\n  to keep what the operator has not begun to remove: kubectl annotate mysqlbackup %s -n %s %s=true",
+		b.Name, show(op.Namespace, b.Name), where, b.Name, op.Namespace, v1alpha1.AnnotationKeepArtifact)
 }
 
 func (op *Delete) follow(ctx context.Context, env cli.Environment, c Cluster, deleted *v1alpha1.MysqlBackup) (int, error) {
