@@ -5,6 +5,7 @@ package backup
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -48,23 +49,20 @@ func (op *Delete) Run(ctx context.Context, env cli.Environment, c Remover) (int,
 		return cli.ExitError, err
 	}
 	op.note(b)
-	all, err := c.Backups(ctx, op.Namespace, b.Spec.Group)
-	if err != nil {
+	if err := op.begun(b); err != nil {
 		return cli.ExitError, err
 	}
-	around, err := op.lookAround(ctx, c, b, all)
+	plan, err := op.survey(ctx, c, b)
 	if err != nil {
 		return cli.ExitError, err
-	}
-	op.stays = around.stays
-	if by := around.restored; by != "" && !op.staysThere() {
-		return cli.ExitError, cli.Refused("refused: group %s is being restored from backup %s, and would never have all of it; nothing was deleted\n"+
-			"  wait until %s has been open, or delete that group if it is not needed; to remove only the object: --keep-artifact", by, b.Name, by)
 	}
 	width, _ := env.Terminal()
-	fmt.Fprint(env.ErrOut, screen.Plan("Delete backup "+b.Name+" (namespace "+op.Namespace+")", op.plan(report.NewBackupList(all), around), screen.Options{Width: width}))
+	fmt.Fprint(env.ErrOut, screen.Plan("Delete backup "+b.Name+" (namespace "+op.Namespace+")", plan, screen.Options{Width: width}))
 	if !op.Yes {
 		if err := confirm(ctx, env, "Delete it?"); err != nil {
+			return cli.ExitError, err
+		}
+		if err := op.asShown(ctx, c, b, plan); err != nil {
 			return cli.ExitError, err
 		}
 	}
@@ -84,6 +82,45 @@ func (op *Delete) Run(ctx context.Context, env cli.Environment, c Remover) (int,
 	}
 	return op.follow(ctx, env, c, b)
 }
+
+// survey looks at what the backup is used for, and returns the plan. It refuses while a group is being restored from it.
+func (op *Delete) survey(ctx context.Context, c Remover, b *v1alpha1.MysqlBackup) ([]screen.Line, error) {
+	all, err := c.Backups(ctx, op.Namespace, b.Spec.Group)
+	if err != nil {
+		return nil, err
+	}
+	around, err := op.lookAround(ctx, c, b, all)
+	if err != nil {
+		return nil, err
+	}
+	op.stays = around.stays
+	if by := around.restored; by != "" && !op.staysThere() {
+		return nil, cli.Refused("refused: group %s is being restored from backup %s, and would never have all of it; nothing was deleted\n"+
+			"  wait until %s has been open, or delete that group if it is not needed; to remove only the object: --keep-artifact", by, b.Name, by)
+	}
+	return op.plan(report.NewBackupList(all), around), nil
+}
+
+// asShown looks again after the question, over which hours may have passed. It refuses if a restore has begun, if the plan has another warning by
+// now, or if it says something else of the storage. The number of other backups may change: a schedule adds some.
+func (op *Delete) asShown(ctx context.Context, c Remover, b *v1alpha1.MysqlBackup, shown []screen.Line) error {
+	now, err := op.survey(ctx, c, b)
+	if err != nil {
+		return err
+	}
+	for _, line := range now {
+		if (line.Label == labelWarning || line.Label == labelStorage) && !slices.Contains(shown, line) {
+			return cli.Refused("refused: it has changed meanwhile what the deletion would do: %s; nothing was deleted\n  look again: kubectl mfg backup delete %s -n %s",
+				line.Text, b.Name, op.Namespace)
+		}
+	}
+	return nil
+}
+
+const (
+	labelStorage = "Storage"
+	labelWarning = "Warning"
+)
 
 // plan says what goes, and what is then left.
 func (op *Delete) plan(all report.BackupList, around surroundings) []screen.Line {
@@ -107,15 +144,15 @@ func (op *Delete) plan(all report.BackupList, around surroundings) []screen.Line
 			proven++
 		}
 	}
-	plan := []screen.Line{{Label: "Backup", Text: fmt.Sprintf("of %s by profile %s, %s, %s", r.Group, r.Profile, r.Phase, sizeWords(r))}, {Label: "Storage", Text: what},
+	plan := []screen.Line{{Label: "Backup", Text: fmt.Sprintf("of %s by profile %s, %s, %s", r.Group, r.Profile, r.Phase, sizeWords(r))}, {Label: labelStorage, Text: what},
 		{Label: "Left", Text: fmt.Sprintf("%d other completed backups of %s, %d of them proven", left, r.Group, proven)}}
 	if r.Completed() && left == 0 {
-		plan = append(plan, screen.Line{Label: "Warning", Text: "it is the only one: then there is nothing to restore " + r.Group + " from"})
+		plan = append(plan, screen.Line{Label: labelWarning, Text: "it is the only one: then there is nothing to restore " + r.Group + " from"})
 	} else if r.Proven() && proven == 0 {
-		plan = append(plan, screen.Line{Label: "Warning", Text: "it is the only one that was proven"})
+		plan = append(plan, screen.Line{Label: labelWarning, Text: "it is the only one that was proven"})
 	}
 	for _, text := range around.warnings {
-		plan = append(plan, screen.Line{Label: "Warning", Text: text})
+		plan = append(plan, screen.Line{Label: labelWarning, Text: text})
 	}
 	return plan
 }
@@ -144,7 +181,24 @@ func (op *Delete) keep(ctx context.Context, env cli.Environment, c Cluster, b *v
 		if b.UID != uid {
 			return nil, cli.Refused("refused: backup %s is another one by now; nothing was deleted\n  look again: %s", b.Name, show(op.Namespace, b.Name))
 		}
+		if err := op.begun(b); err != nil {
+			return nil, err
+		}
 	}
+}
+
+// begun refuses to promise that an artifact stays once the backup was deleted: a Job may be removing it, and the mark would not stop that.
+func (op *Delete) begun(b *v1alpha1.MysqlBackup) error {
+	if !op.KeepArtifact || b.DeletionTimestamp == nil {
+		return nil
+	}
+	where := b.Status.Location
+	if where == "" {
+		where = "the storage of profile " + b.Spec.Profile
+	}
+	return cli.Refused("refused: backup %s was deleted before, and the removal of its artifact may have begun; nothing was changed\n"+
+		"  see how far it is: %s; look for what is left in %s\n  to keep what the operator has not begun to remove: kubectl annotate mysqlbackup %s -n %s %s=true",
+		b.Name, show(op.Namespace, b.Name), where, b.Name, op.Namespace, v1alpha1.AnnotationKeepArtifact)
 }
 
 func (op *Delete) follow(ctx context.Context, env cli.Environment, c Cluster, deleted *v1alpha1.MysqlBackup) (int, error) {

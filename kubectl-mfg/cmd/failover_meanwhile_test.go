@@ -5,6 +5,7 @@ package cmd
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
@@ -67,6 +68,33 @@ func TestFailoverMeanwhileWithYes(t *testing.T) {
 		}}, strings.Fields(args)...)
 		if got.code != cli.ExitRefused || len(f.patched) != 0 || !strings.Contains(got.errOut, "moved meanwhile") {
 			t.Errorf("%s: %+v, asked %v", args, got, f.patched)
+		}
+	}
+}
+
+// TestAbortMeanwhile: the annotation names no move. While a person reads the plan, the move may end and another begin, which nobody wants to abort.
+func TestAbortMeanwhile(t *testing.T) {
+	under := func(to string, began time.Duration, phase v1alpha1.PlannedPhase) func(*fakeAPI) {
+		return func(f *fakeAPI) {
+			f.groups[0].Status.PlannedFailover = &v1alpha1.PlannedFailoverStatus{From: "paris", To: to, Phase: phase, StartedAt: microTime(began * time.Second)}
+		}
+	}
+	for name, tc := range map[string]struct {
+		meanwhile func(*fakeAPI)
+		code      int
+		asked     int
+		want      string
+	}{
+		"another site":     {under("madrid", 1, v1alpha1.PlannedWaiting), cli.ExitRefused, 0, "has changed meanwhile"},
+		"the same, later":  {under("frankfurt", 2, v1alpha1.PlannedWaiting), cli.ExitRefused, 0, "has changed meanwhile"},
+		"a later one":      {under("madrid", 2, v1alpha1.PlannedMoving), cli.ExitRefused, 0, "has changed meanwhile"},
+		"the one, further": {under("frankfurt", 1, v1alpha1.PlannedMoving), cli.ExitHealthy, 1, "asked for"},
+	} {
+		f := loadHealthy(t)
+		under("frankfurt", 1, v1alpha1.PlannedWaiting)(f)
+		got := run(t, f, runOptions{stdin: "y\n", typed: func() { tc.meanwhile(f) }}, strings.Fields("failover orders -n shop --abort --wait=false")...)
+		if got.code != tc.code || len(f.patched) != tc.asked || !strings.Contains(got.out+got.errOut, tc.want) {
+			t.Errorf("%s: %+v, asked %v", name, got, f.patched)
 		}
 	}
 }

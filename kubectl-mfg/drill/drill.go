@@ -40,6 +40,8 @@ type Op struct {
 	// lookedAt is when it should begin, judged is true once it is over and its report says so.
 	lookedAt time.Time
 	judged   bool
+	// shown is the group that the plan was made of.
+	shown *v1alpha1.MysqlFailoverGroup
 }
 
 // Validate checks only the command line.
@@ -66,6 +68,7 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 		return cli.ExitError, err
 	}
 	home := view.Report.ActiveSite
+	op.shown = view.Group
 	plan := []screen.Line{
 		{Label: "Now", Text: fmt.Sprintf("%s is active under epoch %d", home, view.Report.Epoch)},
 		{Label: "There", Text: fmt.Sprintf("planned failover %s -> %s; then wait until the group is healthy, and %s more", home, op.To, op.Stay)},
@@ -236,7 +239,7 @@ func (op *Op) Leg(ctx context.Context, env cli.Environment, c Cluster, l Leg, d 
 	out := verdict.Leg{Name: l.Name, From: l.From, To: l.To, StartedAt: env.Now().UTC(), Outcome: cli.OutcomeRefused}
 	defer func() { d.Legs = append(d.Legs, out) }()
 	there, mark := failover.Op{Request: op.Request, To: l.To}, op.Writer.Mark()
-	before, err := op.Submit(ctx, env, c, map[string]string{v1alpha1.AnnotationPlannedFailover: l.To}, there.Allowed)
+	before, err := op.Submit(ctx, env, c, map[string]string{v1alpha1.AnnotationPlannedFailover: l.To}, op.allowed(l, &there))
 	if err != nil {
 		out.Message = err.Error()
 		return err
@@ -262,6 +265,20 @@ func (op *Op) Leg(ctx context.Context, env cli.Environment, c Cluster, l Leg, d 
 	}
 	out.SettledMillis = env.Now().Sub(opened).Milliseconds()
 	return nil
+}
+
+// allowed checks a move. The first one is confirmed for the role as the plan showed it: from another site it would be no drill of that plan, and
+// its way back would go to a site that was not active.
+func (op *Op) allowed(l Leg, move *failover.Op) func(*v1alpha1.MysqlFailoverGroup) error {
+	if l.Name != LegThere || op.shown == nil {
+		return move.Allowed
+	}
+	return func(g *v1alpha1.MysqlFailoverGroup) error {
+		if err := move.Allowed(g); err != nil {
+			return err
+		}
+		return move.Unmoved(g, op.shown)
+	}
 }
 
 // wayBack is the command that ends by hand what a drill began.

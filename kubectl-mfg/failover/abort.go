@@ -15,7 +15,7 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
 )
 
-// Undone is what can be aborted.
+// Undone is what can be aborted. Two of them are compared with ==: what a person confirmed, and what there is by then.
 type Undone struct {
 	// Order is the site that a pending order names.
 	Order   string
@@ -25,13 +25,21 @@ type Undone struct {
 	IsAsked bool
 	// underWay is true for a planned failover that the operator has taken up.
 	underWay bool
+	// to and startedAt, in microseconds, tell that move from a later one: the annotation that aborts names none.
+	to        string
+	startedAt int64
 }
 
 func undoneOf(g *v1alpha1.MysqlFailoverGroup) Undone {
 	var u Undone
 	u.Order, u.Ordered = g.Annotations[v1alpha1.AnnotationForceFailover]
 	p := g.Status.PlannedFailover
-	u.underWay = p != nil && !request.PlanOver(p)
+	if p != nil && !request.PlanOver(p) {
+		u.underWay, u.to = true, p.To
+		if p.StartedAt != nil {
+			u.startedAt = p.StartedAt.UnixMicro()
+		}
+	}
 	if to, is := g.Annotations[v1alpha1.AnnotationPlannedFailover]; is && !(u.underWay && p.To == to) {
 		u.Asked, u.IsAsked = to, true
 	}

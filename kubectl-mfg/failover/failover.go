@@ -57,7 +57,7 @@ func (op *Op) planned(ctx context.Context, env cli.Environment, c request.Cluste
 		if err := op.Allowed(g); err != nil {
 			return err
 		}
-		return op.unmoved(g, view.Group)
+		return op.Unmoved(g, view.Group)
 	}
 	if err := check(view.Group); err != nil {
 		return cli.ExitError, err
@@ -107,8 +107,8 @@ func (op *Op) Allowed(g *v1alpha1.MysqlFailoverGroup) error {
 	return request.NotMoving(g)
 }
 
-// unmoved compares with what the plan was made of: a confirmation counts for the role as it was shown, not for one that has moved since.
-func (op *Op) unmoved(g, shown *v1alpha1.MysqlFailoverGroup) error {
+// Unmoved compares with what the plan was made of: a confirmation counts for the role as it was shown, not for one that has moved since.
+func (op *Op) Unmoved(g, shown *v1alpha1.MysqlFailoverGroup) error {
 	was, is := shown.Status, g.Status
 	look := fmt.Sprintf("nothing was changed\n  see how it is now: kubectl mfg status %s -n %s", op.Group, op.Namespace)
 	switch {

@@ -76,7 +76,7 @@ func (op *Op) stillNeeded(ctx context.Context, c request.Cluster, shown *v1alpha
 	if err != nil {
 		return err
 	}
-	if err := op.unmoved(now.Group, shown); err != nil {
+	if err := op.Unmoved(now.Group, shown); err != nil {
 		return err
 	}
 	return op.forceAllowed(now)
@@ -90,7 +90,7 @@ func (op *Op) orderable(g, shown *v1alpha1.MysqlFailoverGroup) error {
 	if other := g.Annotations[v1alpha1.AnnotationForceFailover]; other != "" && other != op.To {
 		return cli.Refused("refused: another person already ordered %s\n  to withdraw that: %s", other, request.Withdrawal(op.Group, op.Namespace))
 	}
-	return op.unmoved(g, shown)
+	return op.Unmoved(g, shown)
 }
 
 // stalled is true while the active site is open and its volume takes no writes: it acknowledges none, and only an order moves the role if the

@@ -53,8 +53,11 @@ func (r *rotation) all(ctx context.Context, view request.Outlook) (int, error) {
 			return cli.ExitError, err
 		}
 		if _, err := op.Submit(ctx, r.env, r.cluster, change, func(g *v1alpha1.MysqlFailoverGroup) error {
-			_, err := op.check(g, left)
-			return err
+			now, err := op.check(g, left)
+			if err != nil {
+				return err
+			}
+			return op.asShown(g, view.Group, to, now)
 		}); err != nil {
 			return cli.ExitError, err
 		}
@@ -114,6 +117,18 @@ func (op *Op) check(g *v1alpha1.MysqlFailoverGroup, left []string) (to string, e
 		return "", err
 	}
 	return to, request.NotMoving(g)
+}
+
+// asShown refuses if the role, or the site to which it would move, is not as the plan said: the order names no sites, so the operator would carry
+// it out for the group as it is by then.
+func (op *Op) asShown(g, shown *v1alpha1.MysqlFailoverGroup, to, now string) error {
+	if err := (&failover.Op{Request: op.Request}).Unmoved(g, shown); err != nil {
+		return err
+	}
+	if to != now {
+		return cli.Refused("refused: the role would move to %s by now, and the plan said %s; nothing was changed\n  look again: %s", cli.OrDash(now), cli.OrDash(to), op.again())
+	}
+	return nil
 }
 
 func (op *Op) title() string {
