@@ -67,3 +67,18 @@ func TestYesIsToOneReplacement(t *testing.T) {
 		})
 	}
 }
+
+// TestSitesLeftOutAreNamed: of a site that was not asked nothing is claimed.
+func TestSitesLeftOutAreNamed(t *testing.T) {
+	w := newWorld(t)
+	w.lags = true
+	shown, err := w.rotate(t, "rome")
+	if err != nil || strings.Contains(shown, "every site lets") || strings.Contains(shown, "every site has") ||
+		!strings.Contains(shown, "every site but rome lets the account in") || !strings.Contains(shown, "not asked, as --without says: rome") {
+		t.Errorf("%v, %s", err, shown)
+	}
+	w = newWorld(t)
+	if shown, err = w.rotate(t); err != nil || !strings.Contains(shown, "every site lets the account in") || strings.Contains(shown, "not asked") {
+		t.Errorf("%v, %s", err, shown)
+	}
+}
