@@ -245,22 +245,33 @@ func (op *Rotate) Run(ctx context.Context, env cli.Environment, c mysqlclient.Cl
 		return cli.ExitError, err
 	}
 	rep.Outcome = cli.OutcomeDone
-	rep.Message = fmt.Sprintf("done: Secret %s has the new password, and every site lets the account in with it and with the old one\n  have every application take it (most read it when they start), then end the old one: %s",
-		v1alpha1.ApplicationSecret(op.Group), op.command("retire"))
+	rep.Message = fmt.Sprintf("done: Secret %s has the new password, and %s lets the account in with it and with the old one\n  have every application take it (most read it when they start), then end the old one: %s",
+		v1alpha1.ApplicationSecret(op.Group), op.asked(), op.command("retire"))
+	if len(op.Without) > 0 {
+		rep.Message += fmt.Sprintf("\n  not asked, as --without says: %s; where the password has not been replicated yet, only the old one is let in", strings.Join(op.Without, ", "))
+	}
 	if len(own) > 0 {
 		rep.Message += fmt.Sprintf("\n  the keys %s of the Secret hold text of your own, with the old password: correct them", strings.Join(own, " and "))
 	}
 	return op.Finish(env, rep)
 }
 
+// asked are the sites of which the command knows something.
+func (op *Rotate) asked() string {
+	if len(op.Without) > 0 {
+		return "every site but " + strings.Join(op.Without, ", ")
+	}
+	return "every site"
+}
+
 func (op *Rotate) plan(w *world, s seen) []screen.Line {
-	first := screen.Line{Label: "First", Text: fmt.Sprintf("%s gets another password beside the one that it has; every site lets it in with both", w.user())}
+	first := screen.Line{Label: "First", Text: fmt.Sprintf("%s gets another password beside the one that it has; %s lets it in with both", w.user(), op.asked())}
 	if s.HasNext {
 		first.Text = fmt.Sprintf("the password under the key %s of the Secret is used: a replacement that was begun, or one that you chose", v1alpha1.ApplicationNextPassword)
 	}
 	return []screen.Line{
 		first,
-		{Label: "Then", Text: fmt.Sprintf("once every site has it, it stands in Secret %s", w.secret.Name)},
+		{Label: "Then", Text: fmt.Sprintf("once %s has it, it stands in Secret %s", op.asked(), w.secret.Name)},
 		{Label: "After", Text: "you have every application take it, then end the old one: " + op.command("retire")},
 		{Label: "Meanwhile", Text: "sessions stay, roles and pods are not touched, a failover may happen at any moment"},
 	}

@@ -41,9 +41,15 @@ func (op *Retire) Run(ctx context.Context, env cli.Environment, c mysqlclient.Cl
 	if op.DryRun != request.DryRunNone {
 		return cli.ExitHealthy, op.DryRunDone(env, rep)
 	}
-	// A person may have thought for long.
+	// A person may have thought for long. The yes was to the password of the Secret that the plan was made from: another replacement may have
+	// come, and then the older password is one that nobody was asked about.
+	asked := w.secret.ObjectMeta
 	if w, s, _, err = op.seen(ctx, c); err != nil {
 		return cli.ExitError, err
+	}
+	if w.secret.UID != asked.UID || w.secret.ResourceVersion != asked.ResourceVersion {
+		return cli.ExitError, cli.Refused("refused: the Secret was changed meanwhile (%s), perhaps by another replacement; nothing was ended\n  make sure that all applications have the password that it has now, then: %s",
+			w.secret.Name, op.command("retire"))
 	}
 	if next, reason = retirement(s); next == refuse {
 		return cli.ExitError, cli.Refused("refused: %s", reason.of(op.Group, op.Namespace))

@@ -208,9 +208,8 @@ func (op *Delete) follow(ctx context.Context, env cli.Environment, c Cluster, de
 	if err != nil && !apierrors.IsNotFound(err) {
 		return cli.ExitError, err
 	}
-	words := "backup " + deleted.Name + " is gone"
 	if op.staysThere() {
-		words += "; its artifact is still in the storage"
+		return op.finish(env, cli.OutcomeDone, "backup "+deleted.Name+" is gone; its artifact is still in the storage")
 	}
-	return op.finish(env, cli.OutcomeDone, words)
+	return op.gone(ctx, env, c, deleted)
 }

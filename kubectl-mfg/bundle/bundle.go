@@ -6,6 +6,7 @@ import (
 	"archive/tar"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -65,7 +66,7 @@ func Collect(ctx context.Context, o Options) *Bundle {
 	g.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("MysqlFailoverGroup"))
 	b.add("group.yaml", g)
 	for name, content := range o.Extra {
-		b.files[name] = []byte(Redact(string(content)))
+		b.extra(name, content)
 	}
 	selector := v1alpha1.LabelGroup + "=" + o.Group.Name
 	ours := b.pods(ctx, o, o.Group.Namespace, selector)
@@ -97,12 +98,29 @@ func (b *Bundle) Names() []string { return slices.Sorted(maps.Keys(b.files)) }
 func (b *Bundle) Root() string { return b.root }
 
 func (b *Bundle) add(name string, content any) {
-	text, err := yaml.Marshal(content)
-	if err != nil {
-		b.missing(name, err)
-		return
+	object, err := json.Marshal(content)
+	if err == nil {
+		b.files[name], err = plainYAML(object)
 	}
-	b.files[name] = []byte(Redact(string(text)))
+	if err != nil {
+		delete(b.files, name)
+		b.missing(name, err)
+	}
+}
+
+// extra adds a file that the caller made.
+func (b *Bundle) extra(name string, content []byte) {
+	if strings.HasSuffix(name, ".yaml") {
+		object, err := yaml.YAMLToJSON(content)
+		if err == nil {
+			object, err = plainYAML(object)
+		}
+		if err == nil {
+			b.files[name] = object
+			return
+		}
+	}
+	b.files[name] = []byte(Redact(string(content)))
 }
 
 func (b *Bundle) missing(what string, err error) {

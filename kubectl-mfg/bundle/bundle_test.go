@@ -40,16 +40,24 @@ func TestRedact(t *testing.T) {
 		"PEM":         "-----BEGIN PRIVATE KEY-----\n" + planted + "\n-----END PRIVATE KEY-----",
 		"RSA":         "x -----BEGIN RSA PRIVATE KEY-----\\n" + planted + "\\n-----END RSA PRIVATE KEY----- y",
 		"S3":          "secret_access_key=" + planted,
+		"Space":       "x: 1\nldap-password = correct " + planted + "\ny: 2",
+		"Comma":       "connect password=pa,ss;w}" + planted + ", port=3306",
+		"Pwd":         "env: DB_PWD=" + planted,
+		"PwdOption":   "authentication_ldap_simple_bind_root_pwd: " + planted,
+		"PwdCamel":    `{"rootPwd":"` + planted + `"}`,
+		"PwdEscaped":  `said: "[client]\npwd=` + planted + `"`,
+		"Age":         "identity AGE-SECRET-KEY-1" + "QQPQHUNTER",
 	}
 	for name, text := range tests {
 		got := Redact(text)
-		if strings.Contains(got, planted) || !strings.Contains(got, redacted) {
+		if strings.Contains(got, planted) || strings.Contains(got, "HUNTER") || !strings.Contains(got, redacted) {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
 	for _, text := range []string{
 		"secretName: orders-tls", "automountServiceAccountToken: false", "--password-file=/etc/app/password",
 		"3e11fa47-71ca-11e1-9e33-c80aa9429562:1-8123", "paris -> frankfurt under epoch 8", "lastSeen: 2026-11-03T12:00:00Z",
+		"  secretName: orders-tls # password", "OLDPWD=/root", "tokens are kept",
 	} {
 		if got := Redact(text); got != text {
 			t.Errorf("%q became %q", text, got)

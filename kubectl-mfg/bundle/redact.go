@@ -5,6 +5,9 @@
 package bundle
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -13,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 )
 
 // redacted replaces what was removed.
@@ -20,6 +24,9 @@ const redacted = "REDACTED"
 
 // quoted is a value in quotes: plain, or as YAML and JSON have it inside a text that they quote themselves.
 const quoted = `\\+".*?\\+"|"(?:[^"\\]|\\.)*"|''(?:\\+''|''''|[^'\\\n]|\\[^'])+''|'(?:[^'\\]|''|\\+.)*'`
+
+// names are the ends of names of what is secret. A word may end in pwd by chance, so that is looked for as a word: DB_PWD, bind-pwd, rootPwd.
+const names = `(?:password|passwd|(?:\b|_|\\[nrt])pwd|(?-i:Pwd)|secret[_-]?key|secret[_-]?access[_-]?key|private[_-]?key|token|credential)s?`
 
 // secrets are the forms in which secrets appear in text. Each keeps the name and removes the value.
 var secrets = []struct {
@@ -36,13 +43,17 @@ var secrets = []struct {
 	// DSNs: user:password@tcp(…), scheme://user:password@host.
 	{regexp.MustCompile(`([A-Za-z0-9_.-]+):([^\s:@/'"]+)@(tcp|unix)\(`), "${1}:" + redacted + "@${3}("},
 	{regexp.MustCompile(`(://[^\s:/@]+):[^\s@/]+@`), "${1}:" + redacted + "@"},
-	// password=x, "token": "x", secretKey: x, MYSQL_PWD=x.
-	{regexp.MustCompile(`(?i)(["']?[a-z0-9_.-]*(?:password|passwd|mysql_pwd|secret_?key|secret_?access_?key|private_?key|token|credential)s?[\\"']*\s*[:=]\s*)(` + quoted + `|[^\s,;}"']+)`), "${1}" + redacted},
+	// Identities of age: they open backups.
+	{regexp.MustCompile(`AGE-SECRET-KEY-[A-Z0-9-]+`), redacted},
+	// A line that is only a setting: its value goes to the end of the line, whatever is in it.
+	{regexp.MustCompile(`(?im)^([ \t]*[a-z0-9_./-]*` + names + `[ \t]*[:=][ \t]*)([^\s"'\\|>{\[].*)$`), "${1}" + redacted},
+	// password=x, "token": "x", secretKey: x, MYSQL_PWD=x. A comma inside of a value does not end it, one at its end does.
+	{regexp.MustCompile(`(?i)(["']?[a-z0-9_.-]*` + names + `[\\"']*\s*[:=]\s*)(` + quoted + `|(?:[^\s,;}"']|[,;}][^\s,;}"'\\])+)`), "${1}" + redacted},
 }
 
 // harmless are words that the last form would remove although they are no secrets: names of files and Secrets, and what
 // Kubernetes says about tokens.
-var harmless = regexp.MustCompile(`(?i)^["']?[a-z0-9_.-]*(?:secret_?name|password_?file|token_?file|private_?key_?file|automountserviceaccounttoken)[\\"']*\s*[:=]`)
+var harmless = regexp.MustCompile(`(?i)^\s*["']?[a-z0-9_./-]*(?:secret_?name|password_?file|token_?file|private_?key_?file|automountserviceaccounttoken)[\\"']*\s*[:=]`)
 
 // Redact removes secrets from text.
 func Redact(text string) string {
@@ -55,6 +66,63 @@ func Redact(text string) string {
 		})
 	}
 	return text
+}
+
+// secretKey is a key of an object under which a secret stands.
+var secretKey = regexp.MustCompile(`(?i)` + names + `$`)
+
+// plainYAML returns an object, given as JSON, as YAML without secrets. In the text of an object it cannot be seen where a value ends: it may hold
+// spaces, commas and line ends. So they are taken out before there is a text.
+func plainYAML(object []byte) ([]byte, error) {
+	var parsed any
+	decoder := json.NewDecoder(bytes.NewReader(object))
+	decoder.UseNumber() // a float64 would lose digits
+	if err := decoder.Decode(&parsed); err != nil {
+		return nil, fmt.Errorf("parse: %w", err)
+	}
+	return yaml.Marshal(plain(parsed))
+}
+
+// plain takes secrets out of all strings below a value.
+func plain(value any) any {
+	switch v := value.(type) {
+	case string:
+		return Redact(v)
+	case []any:
+		for i := range v {
+			v[i] = plain(v[i])
+		}
+	case map[string]any:
+		// A variable of a container, wherever there is one.
+		name, _ := v["name"].(string)
+		for key, below := range v {
+			if secretKey.MatchString(key) || key == "value" && secretName.MatchString(name) {
+				v[key] = hidden(below)
+			} else {
+				v[key] = plain(below)
+			}
+		}
+	}
+	return value
+}
+
+// hidden removes what stands under the name of a secret. That nothing stands there is no secret.
+func hidden(value any) any {
+	switch v := value.(type) {
+	case string:
+		if v == "" {
+			return v
+		}
+		return redacted
+	case json.Number:
+		return redacted
+	case []any:
+		for i := range v {
+			v[i] = hidden(v[i])
+		}
+		return v
+	}
+	return plain(value)
 }
 
 // secretName tells by the name of a variable that its value is secret.

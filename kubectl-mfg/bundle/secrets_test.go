@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -36,14 +37,21 @@ func TestCollectedSecrets(t *testing.T) {
 		EphemeralContainers: []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug", Env: env("ROOT_PASSWORD")}}},
 	}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "mysql"}}}}
 	kube := fake.NewClientset(pod,
-		&corev1.ConfigMap{ObjectMeta: meta("c"), Data: map[string]string{"dsn": "app:hunter2@tcp(10.0.0.1:3306)/kept"}},
+		&corev1.ConfigMap{ObjectMeta: meta("c"), Data: map[string]string{"dsn": "app:hunter2@tcp(10.0.0.1:3306)/kept",
+			"my.cnf": "[mysqld]\nldap_bind_pwd = correct hunter2\t \nkept-line = 1\n", "admin-password": "line\nhunter2"}},
+		&appsv1.StatefulSet{ObjectMeta: meta("s"), Spec: appsv1.StatefulSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{Name: "cache", Env: env("CACHE_KEY")}}}}}},
 		&corev1.Event{ObjectMeta: meta("e"), Message: "kept: dial app:hunter2@tcp(10.0.0.1:3306)/"},
 		&corev1.Event{ObjectMeta: meta("f"), Message: "syntax error: CREATE USER 'kept' IDENTIFIED BY 'hunter2'"},
 	)
 	kube.PrependReactor("get", "pods/log", func(clienttest.Action) (bool, runtime.Object, error) {
 		return true, &runtime.Unknown{Raw: []byte("kept: CREATE USER 'a'@'%' IDENTIFIED BY 'hunter2' REQUIRE SSL\n")}, nil
 	})
-	b := Collect(t.Context(), Options{Group: &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders"}}, Kube: kube})
+	b := Collect(t.Context(), Options{Group: &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "orders"}, Spec: v1alpha1.MysqlFailoverGroupSpec{
+		PodAnnotations: map[string]string{"example.com/db-password": "correct hunter2, battery", "example.com/kept": "kept-annotation"},
+		MysqlConf:      map[string]string{"authentication_ldap_simple_bind_root_pwd": "pa,ss;hunter2", "kept": "kept-setting"},
+		Cache:          &v1alpha1.CacheSpec{},
+	}}, Kube: kube, Extra: map[string][]byte{"doctor.yaml": []byte("token: \"a: hunter2\"\nkept: kept-extra 9007199254740993\n"), "other.error.txt": []byte("kept-error: password: hunter2\n")}})
 	for name, content := range b.files {
 		if strings.Contains(string(content), "hunter2") {
 			t.Errorf("%s holds a secret:\n%s", name, content)
@@ -55,7 +63,11 @@ func TestCollectedSecrets(t *testing.T) {
 	}
 	for name, kept := range map[string][]string{
 		"pods/shop/p/mysql.log": {"kept: CREATE USER"},
-		"configmaps.yaml":       {"/kept"},
+		"configmaps.yaml":       {"/kept", "kept-line = 1"},
+		"statefulsets.yaml":     {"kept-CACHE_KEY"},
+		"group.yaml":            {"kept-annotation", "kept-setting"},
+		"doctor.yaml":           {"kept-extra 9007199254740993"},
+		"other.error.txt":       {"kept-error: password: "},
 		"events.yaml":           {"kept: dial app:", "'kept'' IDENTIFIED BY"},
 		"pods/shop/p/pod.yaml":  {"kept-API_KEY", "kept-MASTER_KEY", "kept-ROOT_PASSWORD"},
 	} {

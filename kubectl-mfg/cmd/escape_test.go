@@ -3,12 +3,17 @@
 package cmd
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 )
@@ -35,6 +40,43 @@ func TestHostileText(t *testing.T) {
 		}
 	}
 }
+
+// TestHostileTextForPrograms: what programs read stays as it is, for an escape of ours is no JSON. A watch writes the same.
+func TestHostileTextForPrograms(t *testing.T) {
+	const all = "a\u007fb\u0085c\u009bd\u202ee"
+	formats := map[string]string{" -o json": all, " -o json -w": all, " -o jsonpath={..message}": all, " -o yaml": "c\u202ee"} // YAML has no U+007F
+	for _, args := range []string{"status orders -n shop", "list -A"} {
+		for format, said := range formats {
+			f := poisoned(t, true)
+			for i := range f.live.Groups {
+				f.live.Groups[i].Message = said
+			}
+			for i := range f.groups[0].Status.Conditions {
+				f.groups[0].Status.Conditions[i].Message = said
+			}
+			once := func(context.Context, time.Duration) bool { return false }
+			got := run(t, f, runOptions{wait: once}, strings.Fields(args+format)...)
+			text := got.out
+			if read := map[string]func([]byte, any) error{" -o json": json.Unmarshal, " -o json -w": json.Unmarshal, " -o yaml": readYAML}[format]; read != nil {
+				var parsed any
+				if err := read([]byte(text), &parsed); err != nil {
+					t.Errorf("%s%s: %v\n%q", args, format, err, text)
+				}
+				text = fmt.Sprint(parsed)
+			}
+			if !strings.Contains(text, said) {
+				t.Errorf("%s%s lost the message:\n%q", args, format, text)
+			}
+			// A terminal is steered by it all the same.
+			got = run(t, f, runOptions{wait: once, width: 100}, strings.Fields(args+format)...)
+			if strings.ContainsAny(got.out, "\u009b\u0085\u202e") {
+				t.Errorf("%s%s: a terminal got %q", args, format, got.out)
+			}
+		}
+	}
+}
+
+func readYAML(text []byte, into any) error { return yaml.Unmarshal(text, into) }
 
 // poisoned is a group of which every text is hostile that can be.
 func poisoned(t *testing.T, operator bool) *fakeAPI {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/escape"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/live"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
@@ -65,10 +67,23 @@ func (op *Status) Run(ctx context.Context, env cli.Environment, c Cluster) (int,
 	if err != nil {
 		return cli.ExitError, err
 	}
-	if _, err := fmt.Fprint(env.Out, drawn); err != nil {
+	if _, err := fmt.Fprint(op.out(env), drawn); err != nil {
 		return cli.ExitError, fmt.Errorf("write: %w", err)
 	}
 	return codeOf(reports), nil
+}
+
+// out is where the answer goes. One for programs must not be escaped: \x7f is not JSON.
+func (op *Status) out(env cli.Environment) io.Writer {
+	if op.forPrograms() {
+		return escape.Exact(env.Out)
+	}
+	return env.Out
+}
+
+// forPrograms is true for the formats that programs read.
+func (op *Status) forPrograms() bool {
+	return op.Output.Printer != nil || op.Output.Format == cli.OutputName
 }
 
 // codeOf is degraded if any group is.

@@ -19,7 +19,7 @@ import (
 func (op *Status) watch(ctx context.Context, env cli.Environment, c Cluster) (int, error) {
 	w := watcher{op: op, env: env, bound: lookTimeout}
 	_, w.terminal = env.Terminal()
-	w.terminal = w.terminal && op.Output.Printer == nil && op.Output.Format != cli.OutputName
+	w.terminal = w.terminal && !op.forPrograms()
 	return w.run(ctx, c)
 }
 
@@ -111,7 +111,7 @@ func (w *watcher) append() error {
 
 // separate keeps answers apart in a stream.
 func (w *watcher) separate(drawn string) string {
-	if w.op.Output.Printer != nil || w.op.Output.Format == cli.OutputName || drawn == "" {
+	if w.op.forPrograms() || drawn == "" {
 		return drawn
 	}
 	return drawn + "\n"
@@ -154,7 +154,7 @@ func (op *Status) dashboard() string {
 }
 
 func (w *watcher) write(s string) error {
-	if _, err := fmt.Fprint(w.env.Out, s); err != nil {
+	if _, err := fmt.Fprint(w.op.out(w.env), s); err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
 	return nil
