@@ -2,7 +2,11 @@
 
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // PlainConnections says what becomes of clients that connect without TLS.
 //
@@ -133,4 +137,22 @@ func (g *MysqlFailoverGroup) CacheTLS() bool {
 		return *g.Spec.Cache.TLS.Enabled
 	}
 	return g.Status.TLS == nil || !g.Status.TLS.Later
+}
+
+// SitesThere are the sites of the specification, and then those that left it and are still there: one of them may be the active site
+// until the role has moved, and no replica could verify it without its name.
+func (g *MysqlFailoverGroup) SitesThere() []string {
+	var sites []string
+	for _, site := range g.Spec.Sites {
+		sites = append(sites, site.Name)
+	}
+	for _, site := range g.Status.Sites {
+		if !slices.Contains(sites, site.Name) {
+			sites = append(sites, site.Name)
+		}
+	}
+	if active := g.Status.ActiveSite; active != "" && !slices.Contains(sites, active) {
+		sites = append(sites, active)
+	}
+	return sites
 }

@@ -88,7 +88,7 @@ func ownName(name string, group *v1alpha1.MysqlFailoverGroup) bool {
 // ofCache is true for a Service of the group's cache store, whether or not it is on: a certificate may be made before. Other names with
 // the same beginning may belong to others.
 func ofCache(service string, group *v1alpha1.MysqlFailoverGroup) bool {
-	return service == v1alpha1.CacheService(group.Name) || slices.ContainsFunc(render.CertificateSites(group), func(site string) bool {
+	return service == v1alpha1.CacheService(group.Name) || slices.ContainsFunc(group.SitesThere(), func(site string) bool {
 		return service == v1alpha1.CacheSiteName(group.Name, site)
 	})
 }

@@ -3,8 +3,6 @@
 package render
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
@@ -49,17 +47,13 @@ func Certificate(in Input) *unstructured.Unstructured {
 
 // CertificateNames are all names of every Service of the group. The operator and the replicas check Host.
 func CertificateNames(group *v1alpha1.MysqlFailoverGroup) []string {
-	sites := CertificateSites(group)
-	services := make([]string, 0, len(sites)+2)
-	for _, site := range sites {
-		services = append(services, v1alpha1.SiteName(group.Name, site))
+	var services, caches []string
+	for _, site := range group.SitesThere() {
+		services, caches = append(services, v1alpha1.SiteName(group.Name, site)), append(caches, v1alpha1.CacheSiteName(group.Name, site))
 	}
 	services = append(services, v1alpha1.PrimaryService(group.Name), v1alpha1.ReplicasService(group.Name))
 	if CacheTLS(group) {
-		services = append(services, v1alpha1.CacheService(group.Name))
-		for _, site := range sites {
-			services = append(services, v1alpha1.CacheSiteName(group.Name, site))
-		}
+		services = append(append(services, v1alpha1.CacheService(group.Name)), caches...)
 	}
 	var names []string
 	for _, s := range services {
@@ -67,24 +61,6 @@ func CertificateNames(group *v1alpha1.MysqlFailoverGroup) []string {
 		names = append(names, s, in, in+".svc", in+".svc.cluster.local")
 	}
 	return names
-}
-
-// CertificateSites are the sites of the specification, and then those that left it and are still there: one of them may be the active site
-// until the role has moved, and no replica could verify it without its name.
-func CertificateSites(group *v1alpha1.MysqlFailoverGroup) []string {
-	var sites []string
-	for _, site := range group.Spec.Sites {
-		sites = append(sites, site.Name)
-	}
-	for _, site := range group.Status.Sites {
-		if !slices.Contains(sites, site.Name) {
-			sites = append(sites, site.Name)
-		}
-	}
-	if active := group.Status.ActiveSite; active != "" && !slices.Contains(sites, active) {
-		sites = append(sites, active)
-	}
-	return sites
 }
 
 func anyList(list []string) []any {
