@@ -85,7 +85,10 @@ func (k *backupKilling) kill(ctx context.Context, c backups.Case, on target) err
 		if err != nil {
 			return err
 		}
-		if c.Kill == backups.Program {
+		switch {
+		case c.Kill == backups.Program && c.Work == backups.Restore:
+			return stage.KillIn(pod, stage.LoadProgram)
+		case c.Kill == backups.Program:
 			return stage.KillIn(pod, stage.BackupProgram)
 		}
 		return on.g.Kube.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})

@@ -19,10 +19,12 @@ type Process struct {
 	program string
 }
 
-// What runs in a pod that makes a backup: the program, and the server that it starts for a physical one.
+// What runs in a pod that makes a backup: the program, and the server that it starts for a physical one. LoadProgram is that program in the
+// pod of a site, as it loads a backup.
 var (
 	BackupProgram = Program{"backup", "backup"}
 	BackupMysqld  = Program{"backup", "mysqld"}
+	LoadProgram   = Program{v1alpha1.ContainerLoad, "backup"}
 )
 
 // BackupProcess finds a program in the pod that makes a backup.
