@@ -80,7 +80,7 @@ func (c *leaseLooks) look(ctx context.Context, live client.Reader, name string, 
 	}
 	// Anybody who may edit a group can name any number of Leases. To forget one is safe: it has to be seen again for as long (I1).
 	for other, at := range c.looked {
-		if time.Since(at) > looksKept {
+		if other != name && time.Since(at) > looksKept {
 			delete(c.seen, other)
 			delete(c.looked, other)
 		}

@@ -274,6 +274,11 @@ func TestLeasesThatPeopleNameAreForgotten(t *testing.T) {
 		t.Fatalf("%d Leases are known: this test shows nothing", len(x.a.leases.seen))
 	}
 	passes(x.a, looksKept)
+	before := x.a.leases.seen["mfg-7/mfg-operator"]
+	if now, err := x.a.leases.look(x.ctx, x.c, "mfg-7/mfg-operator", lookAge); err != nil || now.Since != before.Since {
+		t.Errorf("a look begins again at the Lease that is looked at: %+v, before %+v: %v", now, before, err)
+	}
+	passes(x.a, looksKept)
 	wants(leaseB)
 	if len(x.a.leases.seen) != 1 || len(x.a.leases.looked) != 1 {
 		t.Errorf("%d Leases stay in memory", len(x.a.leases.seen))
