@@ -247,7 +247,7 @@ func TestI4AGroupIsHandedOverWhenNothingAnswersForIt(t *testing.T) {
 	}
 }
 
-// Whoever may edit a group can write anything into the annotation, as often as they like: nothing of that stays in memory for good.
+// A user with edit rights on a group can change the annotation without end. The operator must not keep every value in memory.
 func TestLeasesThatPeopleNameAreForgotten(t *testing.T) {
 	x := twoReleases(t)
 	x.reconciles(x.a)
