@@ -19,19 +19,19 @@ TOOL_helm := helm.sh/helm/v4/cmd/helm
 
 # The parts of `make check`, in the order in which they run.
 CHECKS := format lint tidy generated unit unit-e2e
-# The parts of `make test`. Servers and the lab wait more than they compute. So the other tests of servers run beside the longest,
-# and what needs neither the nodes of the lab nor root runs beside all of them, one package at a time. It gives way, so its time limits
-# are long. The last of it needs programs that the lab is made of, and waits for them.
+# The parts of `make test`. Servers and the lab wait more than they compute. So the other tests of servers run beside the longest, the
+# lab starts beside it too, and what needs neither the nodes of the lab nor root runs beside all of them, one package at a time. It gives
+# way, so its time limits are long. The last of it needs programs that the lab is made of, and waits for them.
 FIRST := format tidy generated root
 BESIDE_MYSQLD := backup valkey clone adopt
 GIVE_WAY := lint unit unit-e2e helm release race apiserver
 LAST := terminal
-TESTS := $(FIRST) mysqld $(BESIDE_MYSQLD) lab $(GIVE_WAY) $(LAST)
+TESTS := $(FIRST) mysqld $(BESIDE_MYSQLD) lab-up lab $(GIVE_WAY) $(LAST)
 
 # What compiles has huge pages.
 HUGE := e2e/lab/cluster/huge-pages.sh
 # What runs on the lab and beside it does not: mysqld is to have the machine's own setting.
-ON_THE_LAB := lab terminal apiserver
+ON_THE_LAB := lab-up lab terminal apiserver
 
 COUNT := bin/counts
 OUT := out/test
@@ -63,8 +63,9 @@ test: $(COUNT) ## Everything: check, helm, mysqld and the lab suites (root, Debi
 	$(call each,$(FIRST)) \
 	$(MAKE) --no-print-directory mmdebstrap; \
 	$(call beside,lab,MFG_HUGE_PAGES=0 LAB_COMES=1,hack/give-way.sh,$(GIVE_WAY)) gives_way=$$!; \
-	$(call beside,mysqld,,nice -n 19,$(BESIDE_MYSQLD)) \
-	$(call each,mysqld) wait $$!; cat $(OUT)/beside-mysqld.log; \
+	$(call beside,mysqld,,nice -n 19,$(BESIDE_MYSQLD)) other_servers=$$!; \
+	setsid $(MAKE) --no-print-directory beside PARTS=lab-up >$(OUT)/beside-servers.log 2>&1 & lab_starts=$$!; beside="$$beside $$lab_starts"; \
+	$(call each,mysqld) wait $$other_servers $$lab_starts; cat $(OUT)/beside-mysqld.log $(OUT)/beside-servers.log; \
 	$(call each,lab) wait $$gives_way; cat $(OUT)/beside-lab.log; \
 	beside=; \
 	$(call each,$(LAST)) \
@@ -371,8 +372,12 @@ part-clone: $(COUNT) mmdebstrap
 part-adopt: $(COUNT) mmdebstrap
 	@$(tests) -no-skip -- -tags mysqld -count=1 -run 'TestPlaintextIsListedAndGone|OnARealServer' ./kubectl-mfg/cmd/ ./kubectl-mfg/apppassword/
 
+# At its usual weight, which the programs of the lab inherit.
+part-lab-up: $(COUNT) bin/lab
+	@$(step) bash -c 'bin/lab status >/dev/null 2>&1 || bin/lab up'
+
 part-lab: $(COUNT) build
-	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part lab -live -no-skip -- -tags lab -v -count=1 -p 1 -parallel 3 -timeout 65m ./suites/...
+	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part lab -live -no-skip -- -tags lab -v -count=1 -p 1 -parallel 4 -timeout 65m ./suites/...
 
 # The suites of the lab have installed tmux, without which these tests skip themselves in part unit-e2e.
 part-terminal: $(COUNT)

@@ -153,7 +153,7 @@ var layout = map[string]rule{
 	"kubectl-mfg/adopt":               {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/escape", "kubectl-mfg/keyrings", "kubectl-mfg/mysqlclient", "kubectl-mfg/report", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"kubectl-mfg/apppassword":         {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/escape", "kubectl-mfg/mysqlclient", "kubectl-mfg/pods", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"kubectl-mfg/backup":              {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/escape", "kubectl-mfg/live", "kubectl-mfg/pods", "kubectl-mfg/progress", "kubectl-mfg/reader", "kubectl-mfg/report", "kubectl-mfg/request", "kubectl-mfg/screen"}},
-	"kubectl-mfg/bundle":              {own: []string{"api/v1alpha1", "kubectl-mfg/pods"}},
+	"kubectl-mfg/bundle":              {own: []string{"api/v1alpha1", "kubectl-mfg/escape", "kubectl-mfg/pods"}},
 	"kubectl-mfg/cache":               {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/escape", "kubectl-mfg/live", "kubectl-mfg/pods", "kubectl-mfg/report", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"kubectl-mfg/certificates":        {own: []string{"api/v1alpha1", "internal/chain", "kubectl-mfg/report"}},
 	"kubectl-mfg/cli":                 {own: []string{"api/v1alpha1", "kubectl-mfg/escape"}},

@@ -40,7 +40,7 @@ const (
 	ConditionSpecRefused = "SpecRefused"
 	// ConditionPaused: until the time in pause-until the operator begins no failover, replaces no pod and clones no site unless a person orders it.
 	ConditionPaused = "Paused"
-	// ConditionSitesKeptFenced: a person keeps at least one site fenced: it is not opened and takes over from nobody.
+	// ConditionSitesKeptFenced: a person keeps at least one site fenced: the operator does not open it, and it does not take over.
 	ConditionSitesKeptFenced = "SitesKeptFenced"
 	// ConditionPlannedBlocked: the active site is about to go, and its role cannot be moved away.
 	ConditionPlannedBlocked = "PlannedFailoverBlocked"

@@ -135,7 +135,7 @@ const (
 	ReasonKeyringEscrowMissing Reason = "KeyringEscrowMissing"
 	// ReasonKeyringEscrowRestored: the escrow Secret of a site is there again, with its digest.
 	ReasonKeyringEscrowRestored Reason = "KeyringEscrowRestored"
-	// ReasonKeyringNotEscrowed: the keyring of a site was not escrowed in time; it stays unsealed, and it is tried on.
+	// ReasonKeyringNotEscrowed: the keyring of a site was not escrowed in time; it stays unsealed, and the operator keeps trying.
 	ReasonKeyringNotEscrowed Reason = "KeyringNotEscrowed"
 	// ReasonKeyringLost: a site lost its keyring with its pod; it is cloned again.
 	ReasonKeyringLost Reason = "KeyringLost"

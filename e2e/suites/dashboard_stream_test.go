@@ -44,7 +44,7 @@ func TestDashboardClientsThatStall(t *testing.T) {
 	g, _ := whole(t)
 	witnesses(t, g) // so that every poll finds something new to tell
 	address := operatorAddress(t)
-	before := decisionAges(t, g, 20*time.Second)
+	before := decisionAges(t, g, 8*time.Second)
 
 	stalled := make([]net.Conn, 0, stalledClients)
 	for range stalledClients {

@@ -32,7 +32,7 @@ const (
 )
 
 // lab is the one stage of all tests. Most break nodes or what all share, and run alone. A test that has groups of its own, and
-// breaks nothing but them, calls t.Parallel: two of those run at a time, after all others.
+// breaks nothing but them, calls t.Parallel: a few of those run at a time, after all others.
 var lab *stage.Stage
 
 func TestMain(m *testing.M) {

@@ -16,7 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
+
+	"github.com/mysql-mfg/mfg/kubectl-mfg/escape"
 )
 
 // redacted replaces what was removed.
@@ -80,7 +81,7 @@ func plainYAML(object []byte) ([]byte, error) {
 	if err := decoder.Decode(&parsed); err != nil {
 		return nil, fmt.Errorf("parse: %w", err)
 	}
-	return yaml.Marshal(plain(parsed))
+	return escape.YAML(plain(parsed))
 }
 
 // plain takes secrets out of all strings below a value.

@@ -24,6 +24,27 @@ const (
 	OutputTree   = "tree"
 )
 
+// OutputYAML is kubectl's format too, but written by a YAML.
+const OutputYAML = "yaml"
+
+// YAML prints objects as kubectl's printer does, whatever characters their texts hold. The zero value is ready for use.
+type YAML struct{ printed int }
+
+// PrintObj writes an object, and before each but the first one the line that ends a document.
+func (p *YAML) PrintObj(object runtime.Object, w io.Writer) error {
+	text, err := escape.YAML(object)
+	if err != nil {
+		return err
+	}
+	if p.printed++; p.printed > 1 {
+		text = append([]byte("---\n"), text...)
+	}
+	if _, err := w.Write(text); err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	return nil
+}
+
 // Values of --color.
 const (
 	ColorAuto   = "auto"

@@ -36,6 +36,9 @@ func addOutputFlag(cmd *cobra.Command, own ...string) func() (cli.Output, error)
 		if genericclioptions.IsNoCompatiblePrinterError(err) {
 			printer, err = flags.JSONYamlPrintFlags.ToPrinter(format)
 		}
+		if format == cli.OutputYAML {
+			printer = &cli.YAML{}
+		}
 		if err != nil {
 			return cli.Output{}, cli.Usage("output format %q: %w", format, err)
 		}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/mysql-mfg/mfg/kubectl-mfg/bundle"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
@@ -110,7 +109,7 @@ func (op *reportOp) run(ctx context.Context, env cli.Environment, c Cluster) (in
 func (op *reportOp) extra(ctx context.Context, env cli.Environment, c Cluster) map[string][]byte {
 	extra := map[string][]byte{}
 	add := func(name string, content any, err error) {
-		text, failed := yaml.Marshal(content)
+		text, failed := escape.YAML(content)
 		if err = errors.Join(err, failed); err != nil {
 			extra[name+".error.txt"] = []byte(err.Error() + "\n")
 			return

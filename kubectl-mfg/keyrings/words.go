@@ -40,7 +40,7 @@ func Repair(k v1alpha1.SiteKeyringStatus, group, namespace string) string {
 	case k.Phase == v1alpha1.KeyringFailed && !Writable(k):
 		return fmt.Sprintf("its pod has the only copy: do not delete or restart it; bring the keyring back into escrow: kubectl mfg recover-keyring %s %s -n %s", group, k.Name, namespace)
 	case k.Phase == v1alpha1.KeyringFailed, k.Rotated, k.Stage == v1alpha1.KeyringRotating:
-		return "do not delete, restart or drain its pod: until its new keyring is in escrow, it has the only copy. The operator tries on; see what it says: kubectl mfg events " + where + " --warnings"
+		return "do not delete, restart or drain its pod: until its new keyring is in escrow, it has the only copy. The operator keeps trying; see what it says: kubectl mfg events " + where + " --warnings"
 	case k.Phase == v1alpha1.KeyringPending, k.Phase == v1alpha1.KeyringUnsealed && k.SeedVersion > 0:
 		return fmt.Sprintf("its keys are not rotated yet, and the operator continues as soon as it can; to withdraw the order: kubectl annotate mfg %s %s-", where, v1alpha1.AnnotationRotateKeyring)
 	case k.Phase == v1alpha1.KeyringUnsealed:

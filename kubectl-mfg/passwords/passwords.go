@@ -147,7 +147,7 @@ func passwordWords(g *v1alpha1.MysqlFailoverGroup) string {
 	case p.Phase == v1alpha1.PasswordsIntroducing:
 		words = "every site is given the new passwords beside the old ones"
 	case p.Phase == v1alpha1.PasswordsSwitching:
-		words = "everybody changes to the new passwords; the old ones are valid yet"
+		words = "all programs change to the new passwords; the old ones are still valid"
 	}
 	if p.Message != "" {
 		words += ": " + p.Message

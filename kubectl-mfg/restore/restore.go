@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"sigs.k8s.io/yaml"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -206,7 +205,7 @@ func (op *Op) print(env cli.Environment, g *v1alpha1.MysqlFailoverGroup) error {
 	if op.Output.Printer != nil {
 		return op.Output.Print(env.Out, &unstructured.Unstructured{Object: content})
 	}
-	raw, err := yaml.Marshal(content)
+	raw, err := escape.YAML(content)
 	if err != nil {
 		return fmt.Errorf("encode the group: %w", err)
 	}

@@ -126,8 +126,8 @@ func (r *Encryption) AwaitEscrow(ctx context.Context, group *v1alpha1.MysqlFailo
 			r.leaveBehind(s, site, alone[site])
 		}
 		if err != nil {
-			r.Say(s, "", eventKeyringLeftBehind, fmt.Sprintf("Nobody could see within %s which keyrings are in escrow, and the pods go: what is on a "+
-				"volume that stays may be readable by nobody (%v)", escrowPatience(group), err))
+			r.Say(s, "", eventKeyringLeftBehind, fmt.Sprintf("Within %s the operator could not see which keyrings are in escrow, and the pods end now: the data on a "+
+				"volume that stays may be unreadable (%v)", escrowPatience(group), err))
 		}
 		return false, nil // whatever is wrong, even with the look itself
 	}

@@ -182,7 +182,7 @@ func encryptionCondition(group *v1alpha1.MysqlFailoverGroup, d keyring.Decision)
 		default:
 			if tables := st.Coverage.UnencryptedTablespaces; tables > 0 {
 				plain = append(plain, fmt.Sprintf("%d tablespaces of %s", tables, n.Name))
-				rebuild = "; rebuild each table with ALTER TABLE ... ENCRYPTION='Y' (kubectl mfg lists them)"
+				rebuild = "; rebuild each table with ALTER TABLE ... ENCRYPTION='Y' (kubectl mfg adopt GROUP --tables lists them)"
 			}
 			plain = append(plain, uncovered(coverage, st)...)
 		}

@@ -245,7 +245,7 @@ func gateClosed(s Snapshot, d Decision, g Gate) Decision {
 	}
 	if len(g.Blockers) > 0 {
 		return d.say(TopologyTransition, VerdictBlocked, v1alpha1.ReasonSiteMayStillVouch,
-			"no proof that %s is fenced, and %s may still tell it that it is active; bring it back, taint its node %s if it is down; %s",
+			"no proof that %s is fenced, and %s may still tell it that it is active; bring it back, or, if its node is off: kubectl taint node NODE %s=nodeshutdown:NoExecute; %s",
 			t.From, memory.Named(s, g.Blockers), v1alpha1.OutOfServiceTaint, promotion.HowToOrder(t.To))
 	}
 	if g.Outlived != "" {

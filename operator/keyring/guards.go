@@ -256,7 +256,7 @@ func isUntold(s Site) bool {
 
 func late(g Group, n *Next) {
 	why := waitsFor(g, n.site)
-	n.say(EventNotEscrowed, fmt.Sprintf("The keyring of site %s has not been in escrow for %s: %s. It is tried on", n.Name, g.EscrowTimeout, why))
+	n.say(EventNotEscrowed, fmt.Sprintf("The keyring of site %s has not been in escrow for %s: %s. The operator keeps trying", n.Name, g.EscrowTimeout, why))
 }
 
 func isChanged(_ Group, s Site) bool {

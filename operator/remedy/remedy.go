@@ -111,7 +111,7 @@ func LongSet(g facts.Group, site string) []facts.Remedy {
 }
 
 // NotEscrowed is what to do about a keyring that is not in escrow: its sidecar hands it over.
-var NotEscrowed = Advice("wait: its sidecar hands the keyring over; status.sites[].keyring says why if it does not")
+var NotEscrowed = Advice("wait: its sidecar hands the keyring over; if it does not, status.encryptionAtRest.sites[].message says why")
 
 // RestoreEscrow is for a site whose pod has the only copy of its keyring: what looks like mending it may destroy it.
 func RestoreEscrow(g facts.Group, site string) facts.Remedy {
@@ -125,12 +125,12 @@ func RecoverAndMove(g facts.Group, site string) []facts.Remedy {
 
 // Outlived is for a site that was seen to accept writes after its lease must have ended.
 func Outlived(site string) facts.Remedy {
-	return Advice("bring the sidecar of %s back, or taint its node %s once it is down", site, v1alpha1.OutOfServiceTaint)
+	return Advice("bring the sidecar of %s back, or, once its node is off: kubectl taint node NODE %s=nodeshutdown:NoExecute", site, v1alpha1.OutOfServiceTaint)
 }
 
 // BringBackOrTaint is for sites that do not answer and could vouch.
 func BringBackOrTaint(sites string) facts.Remedy {
-	return Advice("bring %s back, or taint its node %s if it is down", sites, v1alpha1.OutOfServiceTaint)
+	return Advice("bring %s back, or, if its node is off: kubectl taint node NODE %s=nodeshutdown:NoExecute", sites, v1alpha1.OutOfServiceTaint)
 }
 
 // WaitForMore is for what may be over at the next poll.
