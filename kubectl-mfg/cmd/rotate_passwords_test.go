@@ -25,7 +25,7 @@ func TestRotatePasswords(t *testing.T) {
 	}{
 		"All":        {"", "y\n", "", "the passwords of clone, operator were replaced", cli.ExitHealthy, asked("all"), "were replaced"},
 		"Some":       {"--account sidecar --account replication --yes", "", "", "x", cli.ExitHealthy, asked("replication,sidecar"), "done"},
-		"Progress":   {"--yes", "", "", "x", cli.ExitHealthy, asked("all"), "everybody changes to the new passwords; the old ones are valid yet: frankfurt waits"},
+		"Progress":   {"--yes", "", "", "x", cli.ExitHealthy, asked("all"), "all programs change to the new passwords; the old ones are still valid: frankfurt waits"},
 		"Refused":    {"--yes", "", "", "no: not now", cli.ExitRefused, asked("all"), "not now"},
 		"Joined":     {"--yes", "", "all", "x", cli.ExitHealthy, asked("all"), "done"},
 		"Another":    {"--yes", "", "operator", "", cli.ExitRefused, nil, "the passwords of operator are being replaced"},
