@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"syscall"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 	"github.com/mysql-mfg/mfg/e2e/resp"
 	"github.com/mysql-mfg/mfg/e2e/writer/journal"
+	"github.com/mysql-mfg/mfg/e2e/writer/load"
 	kept "github.com/mysql-mfg/mfg/e2e/writer/session"
 )
 
@@ -218,6 +220,9 @@ func (s *Scene) StopDuringFailover(ctx context.Context, master, target string) e
 	return errors.New("the cache never handed over")
 }
 
+// LosesNoneFromNow: whatever was lost before, no session is lost from this moment on.
+func (s *Scene) LosesNoneFromNow() { s.keepsFrom = load.Now() }
+
 // judgeSessions ends the session writer and judges what it saw, once all faults are taken back.
 func (s *Scene) judgeSessions(ctx context.Context, c CacheCase) error {
 	if err := s.MustCacheHome(ctx); err != nil {
@@ -230,13 +235,20 @@ func (s *Scene) judgeSessions(ctx context.Context, c CacheCase) error {
 	if err != nil {
 		return fmt.Errorf("session writer: %w", err)
 	}
-	return c.judge(j, s.Say)
+	return c.judge(j, s.keepsFrom, s.Say)
 }
 
-func (c CacheCase) judge(j journal.Journal, say func(string, ...any)) error {
+// judge takes no session for lost before a moment; 0 is none.
+func (c CacheCase) judge(j journal.Journal, keepsFrom time.Duration, say func(string, ...any)) error {
 	v := kept.Judge(j)
 	say("  sessions: %d writes of %d sessions, %d sessions and %d keys lost, refused %v", v.Acked, v.Sessions, v.LostSessions, len(v.Lost), j.Refused)
 	var errs []error
+	if v.Acked == 0 {
+		errs = append(errs, errors.New("no write of a session was acknowledged: nothing is proven"))
+	}
+	if n := kept.LostBetween(v.Lost, keepsFrom, math.MaxInt64); keepsFrom > 0 && n > 0 {
+		errs = append(errs, fmt.Errorf("%d sessions were lost after the moment from which none might be", n))
+	}
 	if c.Keeps && v.LostSessions > 0 {
 		errs = append(errs, fmt.Errorf("%d sessions were lost, the first: write %d of session %d, found was %s",
 			v.LostSessions, v.Lost[0].Seq, v.Lost[0].Worker, v.Lost[0].Found))

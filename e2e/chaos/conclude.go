@@ -112,8 +112,10 @@ func checkRole(sc Scenario, v stage.Verdict, s *Scene) error {
 	case sc.Role == mayMove:
 	case sc.Role == stays && (v.To != s.Active || len(others) > 0):
 		return fmt.Errorf("the role was to stay with %s and is with %s; in between it was with %v", s.Active, v.To, others)
-	case sc.Role == moves && len(others) == 0:
+	case (sc.Role == moves || sc.Role == movesOnce) && len(others) == 0:
 		return fmt.Errorf("the role was to leave %s and did not", s.Active)
+	case sc.Role == movesOnce && len(movedRecords(v)) != 1:
+		return fmt.Errorf("the role was to move once: %+v", movedRecords(v))
 	}
 	return nil
 }

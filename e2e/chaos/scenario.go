@@ -22,6 +22,8 @@ const (
 	stays
 	// moves means that another site has taken over.
 	moves
+	// movesOnce means that one did, and that the role moved no second time.
+	movesOnce
 )
 
 // Scenario is one way to break a group, and what must come of it.

@@ -203,12 +203,28 @@ func (s *Scene) updated(ctx context.Context, size int64) error {
 	})
 }
 
-func deathDuringPlanned(ctx context.Context, s *Scene) error {
-	// A lock makes the fence take long enough to have a middle.
+// lockAtHome has a client hold a lock: the fence takes long enough to have a middle.
+func lockAtHome(ctx context.Context, s *Scene) error {
 	if _, err := s.Query(ctx, s.Active, "CREATE TABLE IF NOT EXISTS app.locked (id INT PRIMARY KEY); GRANT LOCK TABLES ON app.* TO 'app'@'%'"); err != nil {
 		return err
 	}
-	if err := s.Hold(ctx, "a client holds LOCK TABLES on "+s.Active, s.Active, "LOCK TABLES app.locked WRITE"); err != nil {
+	return s.Hold(ctx, "a client holds LOCK TABLES on "+s.Active, s.Active, "LOCK TABLES app.locked WRITE")
+}
+
+// wentBack fails unless the planned failover was reverted, and the old active site is it again.
+func wentBack(ctx context.Context, s *Scene) error {
+	group, err := s.Get(ctx)
+	if err != nil {
+		return err
+	}
+	if p := group.Status.PlannedFailover; p == nil || p.Phase != v1alpha1.PlannedReverted || group.Status.ActiveSite != s.Active {
+		return fmt.Errorf("the planned failover was to be reverted, and nothing is proven: %+v; %s", p, stage.Describe(group))
+	}
+	return nil
+}
+
+func deathDuringPlanned(ctx context.Context, s *Scene) error {
+	if err := lockAtHome(ctx, s); err != nil {
 		return err
 	}
 	if err := s.PlanOnly(ctx, s.Candidate); err != nil {

@@ -85,7 +85,7 @@ var moreScenarios = []Scenario{
 	{
 		Name:       "operator-replaced-in-failover",
 		Proves:     "A failover that is under way while the operator is replaced, as in an upgrade, is finished by the new one, once.",
-		Invariants: []string{"I1", "I2", "I5", "I9"}, Role: moves, Play: replacedInFailover,
+		Invariants: []string{"I1", "I2", "I5", "I9"}, Role: movesOnce, Play: replacedInFailover,
 	},
 	{
 		Name:       "two-operators",
@@ -130,8 +130,8 @@ func oldStatus(ctx context.Context, s *Scene) error {
 
 // mustPass waits until the group goes on under an epoch that no site has passed yet, and clients write.
 func (s *Scene) mustPass(ctx context.Context, newest int64) error {
-	if err := s.Must(ctx, fmt.Sprintf("the group goes on under an epoch from %d on", newest), func(group *v1alpha1.MysqlFailoverGroup) error {
-		if group.Status.Epoch < newest || group.Status.Transition != nil {
+	if err := s.Must(ctx, fmt.Sprintf("the group goes on under an epoch after %d", newest), func(group *v1alpha1.MysqlFailoverGroup) error {
+		if group.Status.Epoch <= newest || group.Status.Transition != nil {
 			return errors.New(stage.Describe(group))
 		}
 		return nil

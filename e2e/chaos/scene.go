@@ -48,6 +48,8 @@ type Scene struct {
 	// sessions keeps sessions in the group's cache, and promotions gathers what is on record of it, if the scenario has one.
 	sessions   *stage.ServiceWriter
 	promotions *stage.CacheWatch
+	// keepsFrom is from when on no session may be lost, on the machine's monotonic clock; 0 is no such moment.
+	keepsFrom time.Duration
 }
 
 // fault is one that is in force.

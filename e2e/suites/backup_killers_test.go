@@ -232,30 +232,69 @@ func (k *backupKilling) restoreTarget(g *stage.Group, site string) target {
 	}
 }
 
-// neverOpen looks at the group all the time, and fails the test if it was open before it had its data. The function that it returns ends that.
-func neverOpen(t *testing.T, g *stage.Group) (end func()) {
+// neverOpen looks at the group and at its first site all the time, and fails the test if either was open before the site had its data. The
+// function that it returns ends that.
+func neverOpen(t *testing.T, g *stage.Group, site string) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan struct{})
+	looks, blind := 0, time.Duration(0)
 	go func() {
 		defer close(done)
-		for ctx.Err() == nil {
-			group, err := g.Get(ctx)
-			if err == nil {
-				st := group.Status
-				loaded := st.Restore != nil && st.Restore.Phase == v1alpha1.RestoreCompleted
-				if open := st.ActiveSite != "" || st.Epoch > 0 || meta.IsStatusConditionTrue(st.Conditions, v1alpha1.ConditionAvailable); open && !loaded {
-					t.Errorf("the group opened without its data: %s; %s", stage.Describe(group), stage.DescribeRestore(group))
-					return
-				}
+		for last := time.Now(); ctx.Err() == nil; {
+			what, err := openTooEarly(ctx, g, site)
+			if what != "" {
+				t.Error(what)
+				return
 			}
+			if err == nil {
+				looks++
+				last = time.Now()
+			}
+			blind = max(blind, time.Since(last))
 			select {
 			case <-ctx.Done():
 			case <-time.After(4 * lookEvery):
 			}
 		}
 	}()
-	return func() { cancel(); <-done }
+	return func() {
+		cancel()
+		<-done
+		// The API server is none of what is killed.
+		if looks == 0 || blind > maxBlind {
+			t.Errorf("the group was looked at %d times, and once not for %s: that it was never open too early is not shown", looks, blind.Round(time.Second))
+		}
+	}
+}
+
+// maxBlind is for how long the API server may not answer: as long as two requests that time out.
+const maxBlind = 30 * time.Second
+
+// openTooEarly says what is open of a group that has not got its data.
+func openTooEarly(ctx context.Context, g *stage.Group, site string) (string, error) {
+	group, err := g.Get(ctx)
+	if err != nil || isLoaded(group) {
+		return "", err
+	}
+	st := group.Status
+	if st.ActiveSite != "" || st.Epoch > 0 || meta.IsStatusConditionTrue(st.Conditions, v1alpha1.ConditionAvailable) {
+		return fmt.Sprintf("the group opened without its data: %s; %s", stage.Describe(group), stage.DescribeRestore(group)), nil
+	}
+	asked, stop := context.WithTimeout(ctx, 5*time.Second)
+	defer stop()
+	out, err := g.RootSQL(asked, site, "SELECT @@GLOBAL.super_read_only")
+	if err != nil || strings.TrimSpace(out) != "0" {
+		return "", nil //nolint:nilerr // while it loads there is no server
+	}
+	if group, err = g.Get(ctx); err != nil || isLoaded(group) {
+		return "", err // it may have opened since
+	}
+	return fmt.Sprintf("%s takes writes without its data, whatever status says: %s; %s", site, stage.Describe(group), stage.DescribeRestore(group)), nil
+}
+
+func isLoaded(group *v1alpha1.MysqlFailoverGroup) bool {
+	return group.Status.Restore != nil && group.Status.Restore.Phase == v1alpha1.RestoreCompleted
 }
 
 // uploads counts what is on its way into the storage for a backup: whole objects, and parts of objects.

@@ -314,7 +314,7 @@ func (k *backupKilling) restore(t *testing.T, c backups.Case, r *backups.Result)
 		if err != nil {
 			t.Fatal(err)
 		}
-		end := neverOpen(t, g)
+		end := neverOpen(t, g, spec.Sites[0].Name)
 		killed, hit := k.shoot(t, c, k.restoreTarget(g, spec.Sites[0].Name))
 		r.Doing = "waiting for the restore"
 		group, err := g.AwaitRestore(t.Context(), killOutcome, "the restore", stage.RestoreNotDone)

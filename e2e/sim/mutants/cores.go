@@ -50,6 +50,7 @@ var cores = []core{
 	{folder: "operator/rollout", draws: []int{10, 200}},
 	{folder: "operator/upgrade", draws: []int{10}},
 	{folder: "api/pace", draws: []int{10}},
+	{folder: "api/v1alpha1", files: []string{"restore.go"}, draws: []int{10}},
 	{folder: "operator/secure", draws: []int{10}},
 	{folder: "operator/certs", draws: []int{10}},
 	{folder: "operator/monitor/receivers", draws: []int{10}},

@@ -88,28 +88,74 @@ func TestWhichPackagesAreRead(t *testing.T) {
 
 // TestWhatInvariantsNameIsMutated: a file that docs/internals/invariants.md says a rule is enforced in holds a guard.
 func TestWhatInvariantsNameIsMutated(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/internals/invariants.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder, seen := "", 0
-	for _, hit := range regexp.MustCompile("`([a-z/_]+)(\\.go)?`").FindAllStringSubmatch(string(text), -1) {
-		name := hit[1]
-		if hit[2] == "" {
-			continue
-		}
-		if strings.Contains(name, "/") {
-			folder = path.Dir(name)
-		}
-		file := base(folder, path.Base(name)+".go")
-		seen++
+	files := enforcedIn(t)
+	for file := range files {
 		if !slices.ContainsFunc(cores, func(c core) bool { return c.folder == path.Dir(file) && c.holds(file) }) && elsewhere[path.Dir(file)] == "" {
 			t.Errorf("%s holds a guard, and no condition of it is mutated", file)
 		}
 	}
-	if seen < 40 {
-		t.Errorf("docs/internals/invariants.md names %d files", seen)
+	if len(files) < 40 {
+		t.Errorf("docs/internals/invariants.md names %d files", len(files))
 	}
+}
+
+// TestWhatInvariantsNameIsThere: whoever follows the page from a rule to its guard finds it.
+func TestWhatInvariantsNameIsThere(t *testing.T) {
+	seen := 0
+	for file, guards := range enforcedIn(t) {
+		source, err := os.ReadFile(filepath.Join("../../..", file))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		code := comment.ReplaceAllString(string(source), "")
+		for _, guard := range guards {
+			seen++
+			if !regexp.MustCompile(`\b` + guard + `\b`).MatchString(code) {
+				t.Errorf("docs/internals/invariants.md names %s of %s, whose code has no such word", guard, file)
+			}
+		}
+	}
+	if seen < 80 {
+		t.Errorf("docs/internals/invariants.md names %d guards", seen)
+	}
+}
+
+var (
+	// enforced is a file, and what the page says in parentheses about it.
+	enforced = regexp.MustCompile("`([a-z0-9/_]+)\\.go`(?: \\(([^)]*)\\))?")
+	// guard is a name at the head of what is said.
+	guard   = regexp.MustCompile("^(?:, )?`([A-Za-z]+)`")
+	comment = regexp.MustCompile(`(?m)//.*$`)
+)
+
+// enforcedIn returns the files that docs/internals/invariants.md names, and the guards in each.
+func enforcedIn(t *testing.T) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile("../../../docs/internals/invariants.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, folder := map[string][]string{}, ""
+	for _, hit := range enforced.FindAllStringSubmatch(string(text), -1) {
+		name := hit[1]
+		if strings.Contains(name, "/") {
+			folder = path.Dir(name)
+		}
+		file := base(folder, path.Base(name)+".go")
+		files[file] = append(files[file], guards(hit[2])...)
+	}
+	return files
+}
+
+// guards are the names that stand before what is said of them.
+func guards(said string) (names []string) {
+	for part := range strings.SplitSeq(said, "; ") {
+		for hit := guard.FindStringSubmatch(part); hit != nil; hit = guard.FindStringSubmatch(part) {
+			names, part = append(names, hit[1]), part[len(hit[0]):]
+		}
+	}
+	return names
 }
 
 // base finds the file that a page names without its folder: in the one that was named last, or in any other.
