@@ -291,11 +291,10 @@ func (l *loop) state(s failover.Snapshot, durable failover.Durable, hold bool) {
 			uids[site.Name] = site.Pod.UID
 		}
 	}
-	l.authority.SetPods(uids)
 	l.authority.Set(wire.Statement{
 		Namespace: namespace, Group: group, ActiveSite: durable.ActiveSite, Epoch: durable.Epoch, Hold: hold,
 		LeaseTimeoutMillis: s.Policy.LeaseTimeout.Milliseconds(), Windows: l.r.work.windows(l.r.wall()),
-	}, l.r.wall())
+	}, uids, l.r.wall())
 }
 
 // turn is how long it is until the group's own moment of the interval.

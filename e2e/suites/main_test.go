@@ -38,12 +38,13 @@ var lab *stage.Stage
 func TestMain(m *testing.M) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := 1
-	if err := prepare(ctx); err != nil {
+	err := prepare(ctx)
+	stop() // from here on Ctrl-C ends the program: tests would not hear of it
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "suites: no test can run without the lab: %v\n", err)
 	} else {
 		code = m.Run()
 	}
-	stop()
 	os.Exit(code)
 }
 

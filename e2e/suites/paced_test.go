@@ -68,9 +68,9 @@ func fleetUnderTest(t *testing.T, n int) *fleet {
 		for _, name := range batch {
 			g := fresh(t, name, name, lab.Namespace)
 			g = ownGroup(t, g, fleetSpec(name, n))
-			// All groups together have the load of one: more would make the machine what fails.
-			g.WriterArgs = []string{fmt.Sprintf("--rate=%d", max(10, 200/n))}
-			g.ProbeArgs = []string{fmt.Sprintf("--rate=%d", max(10, 100/n)), fmt.Sprintf("--refused-rate=%d", max(10, 40/n))}
+			// All groups together have half the load of one: more would make the machine what fails.
+			g.WriterArgs = []string{fmt.Sprintf("--rate=%d", max(10, 100/n))}
+			g.ProbeArgs = []string{fmt.Sprintf("--rate=%d", max(10, 50/n)), fmt.Sprintf("--refused-rate=%d", max(5, 20/n))}
 			fresher = append(fresher, g)
 		}
 		for _, g := range fresher {

@@ -45,11 +45,13 @@ func New() *Authority {
 	return &Authority{last: map[string]time.Time{}, below: map[string]time.Time{}, permitted: map[string]time.Time{}}
 }
 
-// Set replaces the statement. It never goes back to a lower epoch, as after a restore of status: then the old statement stays, and
+// Set replaces the statement, and which pod the last poll took for each site's: no other pod of a site may open. Both change at once, for no
+// pod may open on the word that was meant for an earlier one (I1). It never goes back to a lower epoch, as after a restore of status: then the old statement stays, and
 // permits no site to open any more, since the loop does not confirm it and looks at pods for another one (simulation, seed 11907).
-func (a *Authority) Set(s wire.Statement, now time.Time) {
+func (a *Authority) Set(s wire.Statement, pods map[string]string, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.pods = pods
 	if s.Epoch < a.now.Epoch {
 		a.now.Hold = true
 		return
@@ -80,13 +82,6 @@ func (a *Authority) SetSites(names []string) {
 	for _, name := range names {
 		a.sites[name] = true
 	}
-}
-
-// SetPods sets which pod the last poll took for each site's. No other pod of the site may open.
-func (a *Authority) SetPods(uids map[string]string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.pods = uids
 }
 
 // HasSigner is true once there is a signer.

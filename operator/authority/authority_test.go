@@ -32,7 +32,7 @@ var t0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // TestAnswersAreRemembered covers I4: whoever was answered under an older epoch is known with the time.
 func TestAnswersAreRemembered(t *testing.T) {
 	a, public := testAuthority(t)
-	a.Set(statement("east", 3, false), t0)
+	a.Set(statement("east", 3, false), nil, t0)
 	signed, err := a.Answer(wire.Ask{Site: "east", Nonce: "n1"}, t0)
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestAnswersAreRemembered(t *testing.T) {
 	if below, _ := a.Answered([]string{"east"}); !below["east"].IsZero() {
 		t.Error("I4: an answer under the present epoch counts as one under an older epoch")
 	}
-	a.Set(statement("west", 4, true), t0)
+	a.Set(statement("west", 4, true), nil, t0)
 	if _, err := a.Answer(wire.Ask{Site: "east", Nonce: "n2"}, t0.Add(5*time.Second)); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestAnswersAreRemembered(t *testing.T) {
 	if !permitted["east"].Equal(t0) || !permitted["west"].IsZero() {
 		t.Errorf("permitted is %v: only east, and only before the hold", permitted)
 	}
-	a.Set(statement("west", 5, true), t0)
+	a.Set(statement("west", 5, true), nil, t0)
 	if below, _ := a.Answered([]string{"east"}); !below["east"].Equal(t0.Add(5 * time.Second)) {
 		t.Errorf("I4: the answer under epoch 4 is forgotten under epoch 5: %v", below)
 	}
@@ -64,11 +64,11 @@ func TestAnswersAreRemembered(t *testing.T) {
 func TestUnnamedAskersCountForAll(t *testing.T) {
 	for _, asker := range []string{"", "nobody-knows"} {
 		a, _ := testAuthority(t)
-		a.Set(statement("east", 1, false), t0)
+		a.Set(statement("east", 1, false), nil, t0)
 		if _, err := a.Answer(wire.Ask{Site: asker, Nonce: "n"}, t0); err != nil {
 			t.Fatal(err)
 		}
-		a.Set(statement("west", 2, true), t0)
+		a.Set(statement("west", 2, true), nil, t0)
 		below, permitted := a.Answered([]string{"east", "south"})
 		if !below["east"].Equal(t0) || !below["south"].Equal(t0) || !permitted["east"].Equal(t0) {
 			t.Errorf("I4: asker %q: below %v, permitted %v", asker, below, permitted)
@@ -82,11 +82,11 @@ func TestUnnamedAskersCountForAll(t *testing.T) {
 // TestWithoutNonceNothingIsRemembered: such an answer renews no lease, so it must not delay a failover either.
 func TestWithoutNonceNothingIsRemembered(t *testing.T) {
 	a, _ := testAuthority(t)
-	a.Set(statement("east", 1, false), t0)
+	a.Set(statement("east", 1, false), nil, t0)
 	if _, err := a.Answer(wire.Ask{Site: "east", Nonce: ""}, t0); err != nil {
 		t.Fatal(err)
 	}
-	a.Set(statement("west", 2, true), t0)
+	a.Set(statement("west", 2, true), nil, t0)
 	if below, permitted := a.Answered([]string{"east"}); !below["east"].IsZero() || len(permitted) != 0 {
 		t.Errorf("below %v, permitted %v", below, permitted)
 	}
@@ -95,8 +95,8 @@ func TestWithoutNonceNothingIsRemembered(t *testing.T) {
 // TestStatementNeverGoesBack covers I2.
 func TestStatementNeverGoesBack(t *testing.T) {
 	a, _ := testAuthority(t)
-	a.Set(statement("west", 4, true), t0)
-	a.Set(statement("east", 3, false), t0)
+	a.Set(statement("west", 4, true), nil, t0)
+	a.Set(statement("east", 3, false), nil, t0)
 	if s := a.Statement(); s.Epoch != 4 || s.ActiveSite != "west" {
 		t.Errorf("I2: statement went back to %+v", s)
 	}
@@ -106,9 +106,8 @@ func TestStatementNeverGoesBack(t *testing.T) {
 // at by now, such as an empty volume in the place of the active site's, is no answer to what was said before. Who is open stays open.
 func TestAStatementThatNobodyStandsByPermitsNobody(t *testing.T) {
 	a, key := testAuthority(t)
-	a.Set(statement("west", 4, false), t0)
-	a.SetPods(map[string]string{"west": "new"})
-	a.Set(statement("east", 1, false), t0)
+	a.Set(statement("west", 4, false), nil, t0)
+	a.Set(statement("east", 1, false), map[string]string{"west": "new"}, t0)
 	signed, err := a.Answer(wire.Ask{Site: "west", Pod: "new", Nonce: "n"}, t0)
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +115,7 @@ func TestAStatementThatNobodyStandsByPermitsNobody(t *testing.T) {
 	if s, err := wire.Verify(key, signed); err != nil || !s.Hold || s.Epoch != 4 || s.ActiveSite != "west" {
 		t.Errorf("I3: answered with %+v (%v)", s, err)
 	}
-	a.Set(statement("west", 5, false), t0)
+	a.Set(statement("west", 5, false), nil, t0)
 	if s := a.Statement(); s.Hold {
 		t.Error("it holds for ever")
 	}
@@ -125,11 +124,11 @@ func TestAStatementThatNobodyStandsByPermitsNobody(t *testing.T) {
 // TestPushRenewsNothing covers I4: a push is not an answer.
 func TestPushRenewsNothing(t *testing.T) {
 	a, _ := testAuthority(t)
-	a.Set(statement("east", 1, false), t0)
+	a.Set(statement("east", 1, false), nil, t0)
 	if _, err := a.Sign(t0); err != nil {
 		t.Fatal(err)
 	}
-	a.Set(statement("west", 2, true), t0)
+	a.Set(statement("west", 2, true), nil, t0)
 	if below, permitted := a.Answered([]string{"east"}); !below["east"].IsZero() || len(permitted) != 0 {
 		t.Errorf("I4: a push counts as an answer: %v %v", below, permitted)
 	}
@@ -150,11 +149,11 @@ func TestAPushSaysWhatIsSo(t *testing.T) {
 		}
 		return s
 	}
-	a.Set(statement("east", 3, false), t0)
+	a.Set(statement("east", 3, false), nil, t0)
 	if s := push(public, t0); s.Epoch != 3 || s.Hold {
 		t.Errorf("pushed %+v", s)
 	}
-	a.Set(statement("east", 3, false), t0.Add(time.Second))
+	a.Set(statement("east", 3, false), nil, t0.Add(time.Second))
 	if s := push(public, t0.Add(time.Second)); !s.IssuedAt.Equal(t0) {
 		t.Errorf("what had not changed was signed anew: %+v", s)
 	}
@@ -164,21 +163,21 @@ func TestAPushSaysWhatIsSo(t *testing.T) {
 	if s := push(public, t0); !s.IssuedAt.Equal(t0) {
 		t.Errorf("a clock that was set back brings an answer from the future: %+v", s)
 	}
-	a.Set(statement("east", 3, true), t0)
+	a.Set(statement("east", 3, true), nil, t0)
 	if s := push(public, t0); !s.Hold {
 		t.Error("I3: a hold is not pushed")
 	}
 	window := statement("east", 3, true)
 	window.Windows = []wire.Window{{Site: "west", Deadline: t0.Add(time.Minute)}}
-	a.Set(window, t0)
+	a.Set(window, nil, t0)
 	if s := push(public, t0); len(s.Windows) != 1 {
 		t.Error("a window is not pushed")
 	}
-	a.Set(statement("west", 4, true), t0)
+	a.Set(statement("west", 4, true), nil, t0)
 	if s := push(public, t0); s.Epoch != 4 || len(s.Windows) != 0 {
 		t.Errorf("I2: pushed %+v", s)
 	}
-	a.Set(statement("east", 1, false), t0)
+	a.Set(statement("east", 1, false), nil, t0)
 	if s := push(public, t0); s.Epoch != 4 || !s.Hold {
 		t.Errorf("I2: pushed %+v", s)
 	}
@@ -204,7 +203,7 @@ func TestNoStatementBeforeTheFirstEpoch(t *testing.T) {
 // what the loop saw long ago.
 func TestAnOldWordPermitsNobody(t *testing.T) {
 	a, key := testAuthority(t)
-	a.Set(statement("east", 3, false), t0)
+	a.Set(statement("east", 3, false), nil, t0)
 	held := func(now time.Time) bool {
 		t.Helper()
 		signed, err := a.Answer(wire.Ask{Site: "east", Nonce: "n"}, now)
@@ -232,8 +231,7 @@ func TestAnOldWordPermitsNobody(t *testing.T) {
 // TestOnlyThePodThatWasLookedAtMayOpen covers I1 and I12: a pod that was deleted by force may still run beside its successor.
 func TestOnlyThePodThatWasLookedAtMayOpen(t *testing.T) {
 	a, key := testAuthority(t)
-	a.SetPods(map[string]string{"east": "new"})
-	a.Set(statement("east", 3, false), t0)
+	a.Set(statement("east", 3, false), map[string]string{"east": "new"}, t0)
 	for pod, want := range map[string]bool{"new": false, "old": true, "": false} {
 		signed, err := a.Answer(wire.Ask{Site: "east", Pod: pod, Nonce: "n"}, t0)
 		if err != nil {
@@ -243,7 +241,7 @@ func TestOnlyThePodThatWasLookedAtMayOpen(t *testing.T) {
 			t.Errorf("I1: pod %q is answered with hold %t, want %t (%v)", pod, s.Hold, want, err)
 		}
 	}
-	a.SetPods(nil)
+	a.Set(statement("east", 3, false), nil, t0)
 	signed, err := a.Answer(wire.Ask{Site: "east", Pod: "old", Nonce: "n"}, t0)
 	if err != nil {
 		t.Fatal(err)
@@ -277,9 +275,9 @@ func TestRenewedIsTheLastAnswerUnderAnyEpochI4(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a.Set(statement("east", 3, false), t0)
+	a.Set(statement("east", 3, false), nil, t0)
 	ask("east", t0.Add(time.Second))
-	a.Set(statement("west", 4, false), t0.Add(2*time.Second))
+	a.Set(statement("west", 4, false), nil, t0.Add(2*time.Second))
 	if got := a.Renewed([]string{"east", "west"}); !got["east"].Equal(t0.Add(time.Second)) || !got["west"].IsZero() {
 		t.Errorf("I4: under the epoch before: %v", got)
 	}

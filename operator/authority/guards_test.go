@@ -14,7 +14,7 @@ import (
 // TestWithoutAKeyNobodyHearsAnything covers I3: what is not signed is no statement.
 func TestWithoutAKeyNobodyHearsAnything(t *testing.T) {
 	a := New()
-	a.Set(statement("east", 3, false), t0)
+	a.Set(statement("east", 3, false), nil, t0)
 	if _, err := a.Answer(wire.Ask{Site: "east", Nonce: "n"}, t0); !errors.Is(err, wire.ErrNoStatement) {
 		t.Errorf("I3: answers without a key: %v", err)
 	}
@@ -29,7 +29,7 @@ func TestWithoutAKeyNobodyHearsAnything(t *testing.T) {
 // TestWhatCannotBeSignedIsNotPushed: an error is not kept for a statement, and the next push tries again.
 func TestWhatCannotBeSignedIsNotPushed(t *testing.T) {
 	a := New()
-	a.Set(statement("east", 3, false), t0)
+	a.Set(statement("east", 3, false), nil, t0)
 	broken := errors.New("no randomness")
 	a.SetSigner(func(wire.Statement) (wire.Signed, error) { return "", broken })
 	for range 2 {
@@ -52,12 +52,12 @@ func TestAClockThatGoesBackForgetsNoAnswer(t *testing.T) {
 	a, _ := testAuthority(t)
 	later := t0.Add(5 * time.Second)
 	for i, at := range []time.Time{later, t0} {
-		a.Set(statement("east", int64(3+i), false), at)
+		a.Set(statement("east", int64(3+i), false), nil, at)
 		if _, err := a.Answer(wire.Ask{Site: "east", Nonce: "n"}, at); err != nil {
 			t.Fatal(err)
 		}
 	}
-	a.Set(statement("west", 5, true), t0)
+	a.Set(statement("west", 5, true), nil, t0)
 	if below, _ := a.Answered([]string{"east"}); !below["east"].Equal(later) {
 		t.Errorf("I4: east was answered at %v, and counts as answered at %v", later, below["east"])
 	}
@@ -67,11 +67,11 @@ func TestAClockThatGoesBackForgetsNoAnswer(t *testing.T) {
 // could ever be promoted otherwise.
 func TestTheSameEpochIsNoNewOne(t *testing.T) {
 	a, _ := testAuthority(t)
-	a.Set(statement("east", 3, false), t0)
+	a.Set(statement("east", 3, false), nil, t0)
 	if _, err := a.Answer(wire.Ask{Site: "east", Nonce: "n"}, t0); err != nil {
 		t.Fatal(err)
 	}
-	a.Set(statement("east", 3, true), t0)
+	a.Set(statement("east", 3, true), nil, t0)
 	if below, _ := a.Answered([]string{"east"}); !below["east"].IsZero() {
 		t.Errorf("answered under an older epoch at %v", below["east"])
 	}
@@ -81,7 +81,7 @@ func TestTheSameEpochIsNoNewOne(t *testing.T) {
 func TestWhoDoesNotSayItsNameIsNoEarlierAnswer(t *testing.T) {
 	a, _ := testAuthority(t)
 	later := t0.Add(5 * time.Second)
-	a.Set(statement("east", 3, false), t0)
+	a.Set(statement("east", 3, false), nil, t0)
 	for _, q := range []struct {
 		site string
 		at   time.Time
@@ -90,7 +90,7 @@ func TestWhoDoesNotSayItsNameIsNoEarlierAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a.Set(statement("west", 4, true), later)
+	a.Set(statement("west", 4, true), nil, later)
 	if below, _ := a.Answered([]string{"east", "south"}); !below["east"].Equal(later) || !below["south"].Equal(t0) {
 		t.Errorf("I4: %v", below)
 	}
@@ -99,7 +99,7 @@ func TestWhoDoesNotSayItsNameIsNoEarlierAnswer(t *testing.T) {
 // TestOnlyTheActiveSiteIsPermitted: what another site is told permits nobody, and must not delay a failover.
 func TestOnlyTheActiveSiteIsPermitted(t *testing.T) {
 	a, key := testAuthority(t)
-	a.Set(statement("east", 3, false), t0)
+	a.Set(statement("east", 3, false), nil, t0)
 	if _, err := a.Answer(wire.Ask{Site: "west", Nonce: "n"}, t0); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestOnlyTheActiveSiteIsPermitted(t *testing.T) {
 	if _, kept := a.Answered(nil); len(kept) != 0 {
 		t.Errorf("I4: permitted %v", kept)
 	}
-	a.Set(statement("east", 4, true), t0)
+	a.Set(statement("east", 4, true), nil, t0)
 	if _, err := a.Answer(wire.Ask{Site: "east", Nonce: "n"}, t0); err != nil {
 		t.Fatal(err)
 	}
@@ -196,14 +196,39 @@ func TestNobodyOpensOnWhatWasSaidBeforeASleepI3(t *testing.T) {
 	a.SetSigner(func(s wire.Statement) (wire.Signed, error) { signed = s; return "signed", nil })
 	began := time.Now()
 	a.SetSites([]string{"east"})
-	a.SetPods(map[string]string{"east": "pod"})
-	a.Set(statement("east", 3, false), began)
+	a.Set(statement("east", 3, false), map[string]string{"east": "pod"}, began)
 	ask := wire.Ask{Site: "east", Nonce: "n", Pod: "pod"}
 	if _, err := a.Answer(ask, began.Add(time.Second)); err != nil || signed.Hold {
 		t.Fatalf("awake: %+v, %v", signed, err)
 	}
 	if _, err := a.Answer(ask, clocktest.Suspended(began.Add(time.Second), time.Hour)); err != nil || !signed.Hold {
 		t.Errorf("I3: after an hour's sleep: %+v, %v", signed, err)
+	}
+}
+
+// TestAPodNeverOpensOnTheWordForAnotherI1: a site's pod is replaced, and what comes next holds; between the two nobody is let open as the new pod.
+func TestAPodNeverOpensOnTheWordForAnotherI1(t *testing.T) {
+	a := New()
+	var signed wire.Statement // written under the lock of the Authority, by the one goroutine that asks
+	a.SetSigner(func(s wire.Statement) (wire.Signed, error) { signed = s; return "signed", nil })
+	a.SetSites([]string{"east"})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for epoch := int64(1); epoch < 20_000; epoch += 2 {
+			a.Set(statement("east", epoch, false), map[string]string{"east": "old"}, t0)
+			a.Set(statement("east", epoch+1, true), map[string]string{"east": "new"}, t0)
+		}
+	}()
+	for {
+		if _, err := a.Answer(wire.Ask{Site: "east", Nonce: "n", Pod: "new"}, t0); err == nil && !signed.Hold {
+			t.Fatalf("I1: the new pod may open on what was said of the old one: %+v", signed)
+		}
+		select {
+		case <-ended:
+			return
+		default:
+		}
 	}
 }
 
@@ -218,8 +243,7 @@ func TestAHeldAnswerIsOfNowI3(t *testing.T) {
 	if !a.HasSigner() {
 		t.Error("it is not known how to sign")
 	}
-	a.Set(statement("east", 3, false), t0)
-	a.SetPods(map[string]string{"east": "old"})
+	a.Set(statement("east", 3, false), map[string]string{"east": "old"}, t0)
 	if _, err := a.Answer(wire.Ask{Site: "east", Nonce: "n", Pod: "new"}, t0); err != nil || !signed.Hold || !signed.IssuedAt.Equal(t0) || signed.Nonce != "n" {
 		t.Errorf("I3: %+v, %v", signed, err)
 	}

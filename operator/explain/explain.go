@@ -56,7 +56,7 @@ type explained struct {
 func (x explained) asked() promotion.Takeover { return promotion.Ask(x.s, x.m, x.best, x.found) }
 
 func (x explained) rules() []wire.ExplainedRule {
-	if _, behind := failover.BehindTheSites(x.s); behind || x.s.Status.Epoch == 0 {
+	if _, behind := failover.BehindTheSites(x.s); behind || x.s.Status.Epoch == 0 || failover.NeverPassed(x.s.Status) {
 		return []wire.ExplainedRule{promotion.Against(promotion.RuleActiveKnown, x.d.Message, x.d.Reason, x.firstRemedies()...)}
 	}
 	known := wire.ExplainedRule{Name: promotion.RuleActiveKnown, Verdict: wire.RuleFor,

@@ -19,13 +19,14 @@ func Decide(s Snapshot, old Memory) Decision {
 	d := Decision{Status: s.Status, Memory: memory.Remember(s, old), Hold: true}
 	d.Memory.Runs = known
 	writer, behind := BehindTheSites(s)
-	if behind {
+	unproven := NeverPassed(s.Status)
+	if behind || unproven {
 		known.Open()
 	}
 	switch {
 	case behind && writer != "":
 		d = catchUp(s, d, writer)
-	case s.Status.Epoch == 0, behind:
+	case s.Status.Epoch == 0, behind, unproven:
 		d = bootstrap(s, d)
 	case s.Status.Transition != nil && s.Status.Transition.Step == v1alpha1.TransitionFencing:
 		d = fencing(s, d)

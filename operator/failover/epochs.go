@@ -18,6 +18,13 @@ const (
 	epochsBytes = 64 << 10
 )
 
+// NeverPassed is true if no gate was passed for the site that status calls the active one: a person took the transition off, or wrote another
+// site into status. The write that passes a gate also writes the first of status.epochs (I28). So the site that was active before may still be
+// open, and nothing but its own word says that it is not (I1). An older release wrote no epochs; then nothing is known of it.
+func NeverPassed(st Durable) bool {
+	return st.Transition == nil && len(st.Epochs) > 0 && (st.Epochs[0].Epoch != st.Epoch || st.Epochs[0].Site != st.ActiveSite)
+}
+
 // noteEpoch records what the present epoch began with, in the same write that lets its target open. A reader of the binary log archive
 // tells from it what belongs to the history, and what a failover lost (I28). The oldest epochs go first; the present one always stays.
 func (d Decision) noteEpoch(s Snapshot, t Transition) Decision {

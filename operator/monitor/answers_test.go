@@ -166,7 +166,7 @@ func (h held) PushActiveSite(context.Context, string, wire.ActiveSite) (wire.Ans
 func TestAHandoverLeavesTheLinksToTheLoop(t *testing.T) {
 	h := held{make(chan struct{}), make(chan struct{})}
 	l := testLoop(t, h, nil)
-	l.authority.Set(statement("west", 4, true), time.Now())
+	l.authority.Set(statement("west", 4, true), nil, time.Now())
 	l.sites["west"] = &siteLink{}
 	e := failover.Handover{From: "east", To: "west"}
 	work := handing{e, nil, &corev1.Pod{}, "", l.at(&v1alpha1.MysqlFailoverGroup{}, e.To)}
@@ -196,7 +196,7 @@ func TestANoteThatCannotBeWrittenStopsNothing(t *testing.T) {
 	} {
 		l := testLoop(t, &pushes{}, tc.live)
 		l.durable, l.loaded = failover.Durable{Epoch: 3, ActiveSite: "east"}, true
-		l.authority.Set(statement("east", 3, true), time.Now())
+		l.authority.Set(statement("east", 3, true), nil, time.Now())
 		d := failover.Decision{Persist: true, Status: l.durable}
 		d.Status.Planned = &failover.Planned{To: "west", Phase: v1alpha1.PlannedRefused}
 		if err := l.carryOut(t.Context(), group, failover.Snapshot{Now: time.Now(), Status: l.durable}, d); err == nil {

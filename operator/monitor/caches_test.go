@@ -40,7 +40,7 @@ func TestTheCachesHearOnlyWhatIsDurable(t *testing.T) {
 		l := testLoop(t, &pushes{}, reader{err: errors.New("away")})
 		l.caches.Port = port
 		l.durable, l.loaded = failover.Durable{Epoch: 3, ActiveSite: "east"}, true
-		l.authority.Set(statement("east", 3, false), time.Now())
+		l.authority.Set(statement("east", 3, false), nil, time.Now())
 		group := &v1alpha1.MysqlFailoverGroup{ObjectMeta: metav1.ObjectMeta{UID: "u"}}
 		_ = l.carryOut(t.Context(), group, failover.Snapshot{Status: l.durable}, begun(4))
 		synctest.Wait()

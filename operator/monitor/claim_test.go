@@ -42,7 +42,7 @@ func TestI4NothingIsAnsweredForAGroupOfAnotherRelease(t *testing.T) {
 	defer cancel()
 	l.m.running, l.m.loops[l.key] = ctx, l
 	l.m.pulse.Beat(time.Now())
-	l.authority.Set(statement("east", 3, false), time.Now())
+	l.authority.Set(statement("east", 3, false), nil, time.Now())
 	ask := wire.Ask{Namespace: "shop", Group: "orders", Site: "east", Nonce: "n"}
 	if _, err := l.m.Answer(ask); err != nil {
 		t.Fatalf("its own group: %v", err)

@@ -58,7 +58,7 @@ func TestAGroupThatIsBeingDeletedIsWatched(t *testing.T) {
 	l := testLoop(t, push, reader{group: group})
 	l.m.Client, l.m.Access = cached{group: group, pods: []corev1.Pod{pod}}, noAccess{}
 	stands := statement("west", 3, true)
-	l.authority.Set(stands, time.Now())
+	l.authority.Set(stands, nil, time.Now())
 	l.pass(t.Context())
 	f := l.facts.Load()
 	if f == nil || len(f.Sites) != 1 || f.Sites[0].Pod.UID != "pod-1" || f.Sites[0].Sidecar.Report.Keyring == nil {

@@ -104,9 +104,9 @@ func TestALookSeesWhatThereIs(t *testing.T) {
 	l.m.Client, l.m.LongWork = api, busy{sites: map[string]string{"south": failover.WorkRotation}, leaving: map[string]string{"east": "an update waits"}}
 	l.m.Access = &sqlAccess{servers: map[string]*sqlServer{"east": east, "west": west}}
 	l.authority.SetSites([]string{"east"})
-	l.authority.Set(statement("west", 2, false), time.Now())
+	l.authority.Set(statement("west", 2, false), nil, time.Now())
 	answer(t, l, "east")
-	l.authority.Set(statement("east", 3, false), time.Now())
+	l.authority.Set(statement("east", 3, false), nil, time.Now())
 	answer(t, l, "east")
 	l.durable = failover.Durable{Epoch: 3, ActiveSite: "east", Transition: &failover.Transition{}, Runs: map[string][]failover.Run{"east": {{UID: "gone", Node: "n9"}}}}
 	gone := &siteLink{}

@@ -218,13 +218,12 @@ func (l *loop) state(group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, du
 	if durable.Epoch == 0 {
 		return
 	}
-	l.authority.SetPods(podUIDs(s.Sites, l.durable))
 	l.authority.Set(wire.Statement{
 		Namespace: l.key.Namespace, Group: l.key.Name,
 		ActiveSite: durable.ActiveSite, Epoch: durable.Epoch, Hold: hold,
 		LeaseTimeoutMillis: s.Policy.LeaseTimeout.Milliseconds(),
 		Windows:            l.m.LongWork.Windows(group.Namespace, group.Name),
-	}, time.Now())
+	}, podUIDs(s.Sites, l.durable), time.Now())
 }
 
 // turn is how long it is until a group's turn to be polled: each has its own moment of the interval. If each came an

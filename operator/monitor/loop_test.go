@@ -123,7 +123,7 @@ func TestNothingIsDoneBeforeItIsDurable(t *testing.T) {
 		push := &pushes{}
 		l := testLoop(t, push, live)
 		l.durable, l.loaded = failover.Durable{Epoch: 3, ActiveSite: "east"}, true
-		l.authority.Set(statement("east", 3, false), time.Now())
+		l.authority.Set(statement("east", 3, false), nil, time.Now())
 		if err := l.carryOut(t.Context(), group, failover.Snapshot{Status: l.durable}, begun(4)); err == nil {
 			t.Errorf("I2: %s: no error", name)
 		}
@@ -141,7 +141,7 @@ func TestNothingIsDoneBeforeItIsDurable(t *testing.T) {
 // after its heart beats again.
 func TestAFrozenProcessDoesNotAnswer(t *testing.T) {
 	l := testLoop(t, &pushes{}, nil)
-	l.authority.Set(statement("east", 3, false), time.Now())
+	l.authority.Set(statement("east", 3, false), nil, time.Now())
 	l.m.running = t.Context()
 	l.m.loops[l.key] = l
 	answer := func() error {

@@ -283,6 +283,11 @@ func restarts(pod *corev1.Pod) int32 {
 }
 
 func sameAnnotations(a, b map[string]string) bool {
+	return sameOrders(a, b) && v1alpha1.SameKeptFenced(a, b)
+}
+
+// sameOrders is true if the annotations of two states of a group order, abort and pause the same failovers.
+func sameOrders(a, b map[string]string) bool {
 	for _, key := range []string{v1alpha1.AnnotationForceFailover, v1alpha1.AnnotationPlannedFailover,
 		v1alpha1.AnnotationAbortFailover, v1alpha1.AnnotationPauseUntil} {
 		before, had := a[key]
@@ -290,7 +295,7 @@ func sameAnnotations(a, b map[string]string) bool {
 			return false
 		}
 	}
-	return v1alpha1.SameKeptFenced(a, b)
+	return true
 }
 
 func (m *Monitor) wake(key types.NamespacedName) {

@@ -55,7 +55,7 @@ func newStage(t *testing.T) *stage {
 		s.seen.Sites = append(s.seen.Sites, failover.Site{Name: site, MySQL: failover.MySQL{Direct: true, Retrieved: someSet}})
 	}
 	s.servers["west"].source, s.seen.Sites[2].MySQL.ReplicaHost = "source", "source"
-	s.authority.Set(statement("west", 3, true), time.Now())
+	s.authority.Set(statement("west", 3, true), nil, time.Now())
 	return s
 }
 
@@ -198,7 +198,7 @@ func TestOnlyAReaderOfTheNextActiveSiteIsCut(t *testing.T) {
 	} {
 		s := newStage(t)
 		s.authority = testAuthority(t)
-		s.authority.Set(tc.statement, time.Now())
+		s.authority.Set(tc.statement, nil, time.Now())
 		if err := s.do(t, failover.Apply{Site: "west", Set: someSet}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -326,7 +326,7 @@ func TestADeadSiteDoesNotHoldAnAnnouncementUp(t *testing.T) {
 			side := &hanging{hang: tc.hang}
 			l := testLoop(t, side, nil)
 			l.m.Client = &apiServer{group: &v1alpha1.MysqlFailoverGroup{}, pods: []corev1.Pod{podOf("east", "a", "n1", "1"), podOf("west", "b", "n2", "2")}}
-			l.authority.Set(statement("east", 3, false), time.Now())
+			l.authority.Set(statement("east", 3, false), nil, time.Now())
 			began := time.Now()
 			seen := failover.Snapshot{
 				Policy: failover.Policy{FenceTimeout: 2 * time.Second},

@@ -138,7 +138,15 @@ func (l *loop) persistOnce(ctx context.Context, group *v1alpha1.MysqlFailoverGro
 	if v1alpha1.KeptFencedSince(group, live, d.Status.ActiveSite) {
 		return errOvertaken // the same (I29)
 	}
+	if !l.onlyNotes(d) && !wantsTheSame(group, live) {
+		return errOvertaken // it may rest on an order that was withdrawn: the gate is passed on no such word (I1)
+	}
 	return wrap(l.apply(ctx, live, groupstatus.Of(live, d.Status, d.Views)), d)
+}
+
+// wantsTheSame is true if people want the same of a group as in an older state of it: its specification and their orders are the same.
+func wantsTheSame(known, live *v1alpha1.MysqlFailoverGroup) bool {
+	return known.Generation == live.Generation && sameOrders(known.Annotations, live.Annotations)
 }
 
 func wrap(err error, d failover.Decision) error {

@@ -119,7 +119,7 @@ func TestAnAnnouncementIsOverOnceItIsHeard(t *testing.T) {
 		api := &apiServer{}
 		api.pods = append(api.pods, podOf("east", "east-1", "n1", "10.0.0.1"))
 		l.m.Client = api
-		l.authority.Set(statement("east", 3, false), time.Now())
+		l.authority.Set(statement("east", 3, false), nil, time.Now())
 		s := failover.Snapshot{Policy: failover.Policy{FenceTimeout: time.Second}, Status: failover.Durable{Epoch: 3},
 			Sites: []failover.Site{{Name: "east", Sidecar: failover.Sidecar{Answered: true}, MySQL: failover.MySQL{Direct: true}}}}
 		began := time.Now()

@@ -106,7 +106,7 @@ func TestAKeySignsOnlyOnceEverySiteTakesItI4(t *testing.T) {
 		l.signer.use(former)
 		l.signer.next = &tc.next
 		l.signer.take(tc.seen)
-		l.authority.Set(statement("east", 1, false), time.Now())
+		l.authority.Set(statement("east", 1, false), nil, time.Now())
 		signed, err := l.authority.Sign(time.Now())
 		if err != nil {
 			t.Fatal(err)
