@@ -9,7 +9,22 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mysql-mfg/mfg/internal/gtid"
 )
+
+// Executed is all that a site has executed.
+func (g *Group) Executed(ctx context.Context, site string) (gtid.Set, error) {
+	out, err := g.RootSQL(ctx, site, "SELECT REPLACE(@@GLOBAL.gtid_executed, '\n', '')")
+	if err != nil {
+		return gtid.Set{}, fmt.Errorf("read what %s has: %w", site, err)
+	}
+	set, err := gtid.Parse(strings.TrimSpace(out))
+	if err != nil {
+		return gtid.Set{}, fmt.Errorf("read what %s has: %w", site, err)
+	}
+	return set, nil
+}
 
 // AwaitCaughtUp waits until every site has executed what the active one has.
 func (g *Group) AwaitCaughtUp(ctx context.Context, active string, limit time.Duration) error {
@@ -17,11 +32,11 @@ func (g *Group) AwaitCaughtUp(ctx context.Context, active string, limit time.Dur
 	if err != nil {
 		return err
 	}
-	executed, err := g.RootSQL(ctx, active, "SELECT REPLACE(@@GLOBAL.gtid_executed, '\n', '')")
+	executed, err := g.Executed(ctx, active)
 	if err != nil {
-		return fmt.Errorf("read what %s has: %w", active, err)
+		return err
 	}
-	ask := fmt.Sprintf("SELECT GTID_SUBSET('%s', @@GLOBAL.gtid_executed)", strings.TrimSpace(executed))
+	ask := fmt.Sprintf("SELECT GTID_SUBSET('%s', @@GLOBAL.gtid_executed)", executed)
 	for _, site := range group.Spec.Sites {
 		err := Poll(ctx, limit, site.Name+" to catch up", func(ctx context.Context) error {
 			out, err := g.RootSQL(ctx, site.Name, ask)

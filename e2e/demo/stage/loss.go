@@ -13,7 +13,8 @@ import (
 )
 
 // CheckKeptLoss compares what the group's records say was lost with the binary logs that were kept of all sites. CheckLoss asks the old active
-// site for its rows; one that was cloned since has none of them any more, and its logs are all that is left of what it committed.
+// site for its rows; one that was cloned since has none of them any more, and its logs are all that is left of what it committed. What the
+// active site has executed by now was not lost: a clone may have brought it, which leaves nothing in logs.
 func (v Verdict) CheckKeptLoss(t Testimony) error {
 	if t.Unread != "" {
 		return fmt.Errorf("nothing tells what was lost: the binary logs cannot be read, because %s", t.Unread)
@@ -32,7 +33,7 @@ func (v Verdict) CheckKeptLoss(t Testimony) error {
 		if err != nil {
 			return err
 		}
-		lost[r.From] = lost[r.From].Union(had.Subtract(has))
+		lost[r.From] = lost[r.From].Union(had.Subtract(has).Subtract(v.Held))
 		said[r.From] += r.LostTransactions
 		if !r.LossExact && !lost[r.From].IsEmpty() {
 			return fmt.Errorf("%s lost %d transactions, and the record of epoch %d is not exact yet", r.From, lost[r.From].Count(), r.Epoch)

@@ -12,6 +12,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/e2e/commits"
 	"github.com/mysql-mfg/mfg/e2e/writer/journal"
+	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
 // What a site lost that was cloned since is known from its kept logs alone. Each case falsifies one thing that is compared.
@@ -48,6 +49,7 @@ func TestCheckKeptLoss(t *testing.T) {
 		"nothing happened":                   {Verdict{}, kept, false},
 		"more than the record says":          {Verdict{Records: []v1alpha1.FailoverRecord{record(1, true)}}, kept, true},
 		"less than the record says":          {Verdict{Records: []v1alpha1.FailoverRecord{record(3, true)}}, kept, true},
+		"a clone brought it":                 {Verdict{Records: []v1alpha1.FailoverRecord{record(1, true)}, Held: gtid.MustParse(uuid + ":3")}, kept, false},
 		"not exact":                          {Verdict{Records: []v1alpha1.FailoverRecord{record(2, false)}}, kept, true},
 		"missing though nothing moved":       {Verdict{Missing: []journal.Commit{row("east")}}, kept, true},
 		"missing of a site that lost none":   {Verdict{Records: []v1alpha1.FailoverRecord{record(2, true)}, Missing: []journal.Commit{row("south")}}, kept, true},

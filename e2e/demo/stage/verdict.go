@@ -13,6 +13,7 @@ import (
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/e2e/commits"
 	"github.com/mysql-mfg/mfg/e2e/writer/journal"
+	"github.com/mysql-mfg/mfg/internal/gtid"
 )
 
 // Verdict is what follows from the testimony and the group's own records.
@@ -24,6 +25,8 @@ type Verdict struct {
 	// Acked counts the acknowledged rows of all writers, Missing are those that the active site lacks now.
 	Acked   int
 	Missing []journal.Commit
+	// Held is all that the active site has executed now: its binary logs lack what a clone brought.
+	Held gtid.Set
 	// Overlaps are moments at which two sites may have accepted commits.
 	Overlaps []journal.Overlap
 	// ByServers are the same by the servers' own timestamps, and Holes what is missing in their binary logs.
@@ -85,6 +88,9 @@ func (w *Witnesses) Judge(ctx context.Context, t Testimony, fault time.Duration)
 		return Verdict{}, err
 	}
 	v, err := judge(w.Before, after, t, rows, fault)
+	if err == nil {
+		v.Held, err = w.Group.Executed(ctx, after.Status.ActiveSite)
+	}
 	if err == nil && v.CheckWriters() == nil {
 		return v, w.logs.Remove()
 	}
