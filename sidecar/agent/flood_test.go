@@ -141,6 +141,87 @@ func TestOneAddressAsksSoOften(t *testing.T) {
 	})
 }
 
+// TestStrangersAtTheKubeletsAddressEndNobody: whatever a pod of the node's own network asks, and however it holds the connections of
+// the node's address, the kubelet's probes are answered. Else the kubelet would restart the sidecar and mysqld.
+func TestStrangersAtTheKubeletsAddressEndNobody(t *testing.T) {
+	story(t, func(t *testing.T, w *world) {
+		w.bootOpen()
+		h := w.agent.Server("").Handler
+		ask := func(path string) int {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
+			r.RemoteAddr = "10.0.0.66:1"
+			answer := httptest.NewRecorder()
+			h.ServeHTTP(answer, r)
+			return answer.Code
+		}
+		for range 1000 {
+			ask(wire.PathPeerActiveSite)
+		}
+		if code := ask(wire.PathMetrics); code != http.StatusTooManyRequests {
+			t.Errorf("the metrics: %d", code)
+		}
+		for range 1000 {
+			for _, path := range []string{"/healthz", "/healthz/mysqld", "/readyz"} {
+				if code := ask(path); code != http.StatusOK {
+					t.Fatalf("%s: %d", path, code)
+				}
+			}
+		}
+	})
+}
+
+// TestConnectionsThatWaitMakeRoomForTheKubelet: those that ask nothing, those that do not send what they announce, and those that wait
+// for the end of a mysqld that is needed.
+func TestConnectionsThatWaitMakeRoomForTheKubelet(t *testing.T) {
+	w := newWorld(t)
+	w.operator = told(5, "a")
+	w.boot()
+	defer w.end()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := w.agent.Server("")
+	ended := make(chan error, 1)
+	go func() { ended <- w.agent.Serve(server, elsewhere{l}) }()
+	defer func() { _ = server.Close(); <-ended }()
+	for began := time.Now(); !w.agent.now().Names(); time.Sleep(10 * time.Millisecond) { // until then nobody waits at /leave
+		if time.Since(began) > 20*time.Second {
+			t.Fatal("the site is not named")
+		}
+	}
+	kubelet := http.Client{Transport: &http.Transport{DialContext: dialFrom(66), DisableKeepAlives: true}}
+	for _, says := range []string{
+		"", "PUT /active-site HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\n{", "GET /leave?wait=10s HTTP/1.1\r\nHost: h\r\n\r\n",
+	} {
+		for range doorLimits.PerAddress {
+			c, err := dialFrom(66)(t.Context(), "tcp", l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = c.Close() }()
+			if _, err := c.Write([]byte(says)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(200 * time.Millisecond) // so that what they ask is under way
+		for _, path := range probes {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+l.Addr().String()+path, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := kubelet.Do(req)
+			if err != nil {
+				t.Fatalf("%s beside %q: %v", path, says, err)
+			}
+			_ = resp.Body.Close()
+			if resp.StatusCode == http.StatusTooManyRequests {
+				t.Errorf("%s beside %q: %s", path, says, resp.Status)
+			}
+		}
+	}
+}
+
 // pester asks what a stranger can ask.
 func pester(ctx context.Context, n byte, addr string, i int) {
 	c := http.Client{Transport: &http.Transport{DialContext: dialFrom(n)}, Timeout: time.Second}
