@@ -5,6 +5,7 @@ package archiver
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -44,7 +45,9 @@ func TestNothingIsDoneOutOfTurnI26(t *testing.T) {
 			if errors.Is(err, errTurnOver) != over || !over && err != nil {
 				t.Errorf("I26: %s, %s: %v", name, what, err)
 			}
-			if changes := s.changed(); over && len(changes) > 0 {
+			// What an epoch began with is the operator's word, and is noted whoever's turn it is.
+			changes := slices.DeleteFunc(s.changed(), func(c string) bool { return strings.HasPrefix(c, "PUT archive/epochs/") })
+			if over && len(changes) > 0 {
 				t.Errorf("I26: %s, %s: changed %v", name, what, changes)
 			}
 		}

@@ -187,20 +187,18 @@ func (d *Door) forget(from netip.Addr, g *guest) {
 }
 
 func (d *Door) remove(c *conn) {
-	if g := d.guests[c.from]; g != nil && d.drop(g, c) {
+	if g := d.guests[c.from]; g != nil {
+		d.drop(g, c)
 		d.forget(c.from, g)
 	}
 }
 
-// drop frees the place of a connection; false if it has none.
-func (d *Door) drop(g *guest, c *conn) bool {
-	i := slices.Index(g.conns, c)
-	if i < 0 {
-		return false
+// drop frees the place of a connection, if it has one.
+func (d *Door) drop(g *guest, c *conn) {
+	if i := slices.Index(g.conns, c); i >= 0 {
+		g.conns = slices.Delete(g.conns, i, i+1)
+		d.total--
 	}
-	g.conns = slices.Delete(g.conns, i, i+1)
-	d.total--
-	return true
 }
 
 // fill is how many requests a guest may make now.

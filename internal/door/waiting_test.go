@@ -270,7 +270,7 @@ func TestProbesAreAnsweredWhateverTheirAddressAsked(t *testing.T) {
 			t.Helper()
 			for _, path := range []string{"/a", "/b"} {
 				if code, connection := ask(http.MethodGet, path); code != http.StatusOK || connection != "close" {
-					t.Errorf("%s: %d, %q", path, code, connection)
+					t.Fatalf("%s: %d, %q", path, code, connection)
 				}
 			}
 		}

@@ -185,6 +185,11 @@ func TestConnectionsThatWaitMakeRoomForTheKubelet(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- w.agent.Serve(server, elsewhere{l}) }()
 	defer func() { _ = server.Close(); <-ended }()
+	for began := time.Now(); !w.agent.now().Names(); time.Sleep(10 * time.Millisecond) { // until then nobody waits at /leave
+		if time.Since(began) > 20*time.Second {
+			t.Fatal("the site is not named")
+		}
+	}
 	kubelet := http.Client{Transport: &http.Transport{DialContext: dialFrom(66), DisableKeepAlives: true}}
 	for _, says := range []string{
 		"", "PUT /active-site HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\n{", "GET /leave?wait=10s HTTP/1.1\r\nHost: h\r\n\r\n",
@@ -199,6 +204,7 @@ func TestConnectionsThatWaitMakeRoomForTheKubelet(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		time.Sleep(200 * time.Millisecond) // so that what they ask is under way
 		for _, path := range probes {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+l.Addr().String()+path, http.NoBody)
 			if err != nil {
