@@ -23,7 +23,7 @@ import (
 )
 
 // A story of turns needs one group that goes first, one that is pinned and one that goes on. There are names for twenty.
-const leastGroups, mostGroups = 3, 20
+const leastGroups, mostGroups = 2, 20
 
 // fleetSize is how many groups `make test-upgrade-lab GROUPS=n` asks for. In bash a variable GROUPS cannot be set: it has the groups of the user.
 func fleetSize(t *testing.T) int {
