@@ -285,7 +285,7 @@ func openTooEarly(ctx context.Context, g *stage.Group, site string) (string, err
 	defer stop()
 	out, err := g.RootSQL(asked, site, "SELECT @@GLOBAL.super_read_only")
 	if err != nil || strings.TrimSpace(out) != "0" {
-		return "", nil //nolint:nilerr // while it loads there is no server
+		return "", nil // while it loads there is no server
 	}
 	if group, err = g.Get(ctx); err != nil || isLoaded(group) {
 		return "", err // it may have opened since
