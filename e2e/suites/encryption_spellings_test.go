@@ -19,14 +19,14 @@ import (
 const decoyPrefix = "a decoy"
 
 // plantDecoys writes a key and a token that open nothing into a directory of logs, a file for each spelling, and returns what has
-// to be found there, with words that tell where it was.
-func plantDecoys(t *testing.T, dir, where string) (*vault, map[string]bool) {
+// to be found there.
+func plantDecoys(t *testing.T, dir string) (*vault, map[string]bool) {
 	t.Helper()
 	raw := make([]byte, 32)
 	_, _ = rand.Read(raw)
 	d := &vault{needles: map[string]string{}}
-	d.key(t, strings.ToUpper(hex.EncodeToString(raw)), decoyPrefix+" of a key "+where)
-	d.token(rand.Text()+rand.Text(), decoyPrefix+" of a token "+where)
+	d.key(t, strings.ToUpper(hex.EncodeToString(raw)), decoyPrefix+" of a key")
+	d.token(rand.Text()+rand.Text(), decoyPrefix+" of a token")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
