@@ -31,8 +31,6 @@ type plain struct {
 	name, addr string
 	handler    http.Handler
 	limits     door.Limits
-	// probes are answered however often somebody asks who shares the kubelet's address.
-	probes []string
 }
 
 // addPlain adds the listeners for metrics and probes. Both answer whether this process leads or not, and before it knows its groups.
@@ -40,14 +38,13 @@ func addPlain(mgr adder, s settings) error {
 	scrape := http.NewServeMux()
 	scrape.Handle("GET /metrics", promhttp.HandlerFor(ctrlmetrics.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
 	probes := http.NewServeMux()
-	paths := []string{"/healthz", "/readyz"}
-	for _, path := range paths {
+	for _, path := range []string{"/healthz", "/readyz"} {
 		probes.Handle("GET "+path, http.StripPrefix(path, &healthz.Handler{Checks: map[string]healthz.Checker{"ping": healthz.Ping}}))
 	}
 	for _, p := range []plain{
 		// With a thousand groups a scrape is megabytes: few at a time are better, and no Prometheus asks this often.
-		{server.ListenerMetrics, s.metricsAddr, scrape, door.Limits{Connections: 16, PerAddress: 3, Rate: 2, Burst: 10}, nil},
-		{server.ListenerProbes, s.probeAddr, probes, door.Limits{Connections: 64, PerAddress: 16, Rate: 20, Burst: 40}, paths},
+		{server.ListenerMetrics, s.metricsAddr, scrape, door.Limits{Connections: 16, PerAddress: 3, Rate: 2, Burst: 10}},
+		{server.ListenerProbes, s.probeAddr, probes, door.Limits{Connections: 64, PerAddress: 16, Rate: 20, Burst: 40}},
 	} {
 		if err := p.add(mgr); err != nil {
 			return err
@@ -66,10 +63,8 @@ func (p plain) add(mgr adder) error {
 	}
 	d := door.New(p.limits, func(reason string) { server.Refused.WithLabelValues(p.name, reason).Inc() })
 	patience := time.Second
-	srv := &http.Server{
-		Handler: d.Handler(p.handler, p.probes...), MaxHeaderBytes: 8 << 10,
+	return mgr.Add(&manager.Server{Name: p.name, Listener: d.Listen(l), ShutdownTimeout: &patience, Server: &http.Server{
+		Handler: d.Handler(p.handler), MaxHeaderBytes: 8 << 10,
 		ReadHeaderTimeout: 2 * time.Second, ReadTimeout: 2 * time.Second, WriteTimeout: 15 * time.Second, IdleTimeout: 90 * time.Second,
-	}
-	d.Watch(srv)
-	return mgr.Add(&manager.Server{Name: p.name, Listener: d.Listen(l), ShutdownTimeout: &patience, Server: srv})
+	}})
 }

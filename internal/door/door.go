@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package door bounds what anyone on the network can make a listener hold and do. Clients do not prove who they are before the
-// door lets them in, so every address has a share of its own: a flood from one takes nothing from the others. If all places
-// are taken, a connection of the address that has most of them makes room.
-//
-// Several clients can share an address: pods of the node's own network and the kubelet, or all pods of a node behind a NAT. If the share
-// is taken, the connection of the address that has waited longest for its client makes room for a new one; one with a request under way
-// never does. So nobody keeps the others of his address out with connections that do nothing. The answer to a probe takes nothing of the
-// rate, so nobody keeps the kubelet's out either.
+// door lets them in, so every address has a share of its own: a flood from one takes nothing from the others. Only if all places
+// are taken does the door close a connection, and then one of the address that has most of them.
 //
 // Only the total bounds connections from the same machine (a container of the same pod, or a port-forward, which the API server
 // allowed).
@@ -18,7 +13,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
@@ -35,8 +29,7 @@ type Limits struct {
 
 // Reasons of refusals, for a metric.
 const (
-	// TooManyOfOne: an address had its share of connections, and one of them was closed: the one that had waited longest for its client,
-	// or the one that came, if none waited.
+	// TooManyOfOne: an address had its share of connections.
 	TooManyOfOne = "TooManyOfOneAddress"
 	// TooManyOfAll: every place was taken, and no address had more than the one that came.
 	TooManyOfAll = "TooManyConnections"
@@ -54,8 +47,6 @@ type Door struct {
 	mu     sync.Mutex
 	total  int
 	guests map[netip.Addr]*guest
-	// turn grows each time that a connection begins to wait for its client.
-	turn uint64
 }
 
 // guest is one address: its connections, oldest first, and how many requests it may still make.
@@ -115,11 +106,7 @@ func (d *Door) place(in *conn) (reason string, out *conn) {
 	g := d.guest(in.from)
 	switch {
 	case !OwnPod(in.from) && len(g.conns) >= d.limits.PerAddress:
-		reason = TooManyOfOne
-		if out = g.longestWaiting(); out == nil {
-			return reason, in
-		}
-		d.drop(g, out)
+		return TooManyOfOne, in
 	case d.total >= d.limits.Connections:
 		if out = d.oldestOfMost(len(g.conns) + 1); out == nil {
 			d.forget(in.from, g)
@@ -131,16 +118,6 @@ func (d *Door) place(in *conn) (reason string, out *conn) {
 	g.conns = append(g.conns, in)
 	d.total++
 	return reason, out
-}
-
-// longestWaiting is the connection of an address that has waited longest for its client; nil if none does.
-func (g *guest) longestWaiting() (out *conn) {
-	for _, c := range g.conns {
-		if c.waiting > 0 && (out == nil || c.waiting < out.waiting) {
-			out = c
-		}
-	}
-	return out
 }
 
 // oldestOfMost is the oldest connection of the address that has most connections, if it has more than the given number.
@@ -187,17 +164,17 @@ func (d *Door) forget(from netip.Addr, g *guest) {
 }
 
 func (d *Door) remove(c *conn) {
-	if g := d.guests[c.from]; g != nil {
-		d.drop(g, c)
-		d.forget(c.from, g)
+	g := d.guests[c.from]
+	if g == nil {
+		return
 	}
-}
-
-// drop frees the place of a connection, if it has one.
-func (d *Door) drop(g *guest, c *conn) {
-	if i := slices.Index(g.conns, c); i >= 0 {
-		g.conns = slices.Delete(g.conns, i, i+1)
-		d.total--
+	for i, known := range g.conns {
+		if known == c {
+			g.conns = append(g.conns[:i:i], g.conns[i+1:]...)
+			d.total--
+			d.forget(c.from, g)
+			return
+		}
 	}
 }
 
@@ -225,17 +202,12 @@ func (d *Door) May(remote string) bool {
 	return true
 }
 
-// Handler refuses the requests of addresses that ask too often, before anything reads them. It always lets a GET of one of the probes
-// in, which must be cheap: the answer ends the connection, so that it costs whoever asks as much as a refusal.
-func (d *Door) Handler(next http.Handler, probes ...string) http.Handler {
+// Handler refuses the requests of addresses that ask too often, before anything reads them.
+func (d *Door) Handler(next http.Handler) http.Handler {
 	body, _ := json.Marshal(wire.Error{Reason: wire.ReasonTooManyRequests, Error: "this address asks too often"})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		probe := r.Method == http.MethodGet && slices.Contains(probes, r.RequestURI)
-		if probe {
-			w.Header().Set("Connection", "close")
-		}
-		if probe || d.May(r.RemoteAddr) {
-			next.ServeHTTP(w, underWay(r))
+		if d.May(r.RemoteAddr) {
+			next.ServeHTTP(w, r)
 			return
 		}
 		d.refused(TooOften)
@@ -246,6 +218,23 @@ func (d *Door) Handler(next http.Handler, probes ...string) http.Handler {
 		w.WriteHeader(http.StatusTooManyRequests)
 		_, _ = w.Write(body)
 	})
+}
+
+type conn struct {
+	net.Conn
+	door *Door
+	from netip.Addr
+	once sync.Once
+}
+
+// Close implements net.Conn.
+func (c *conn) Close() error {
+	c.once.Do(func() {
+		c.door.mu.Lock()
+		defer c.door.mu.Unlock()
+		c.door.remove(c)
+	})
+	return c.Conn.Close()
 }
 
 // OwnPod is true for the address of a container of the same pod, or of a port-forward. Other loopback addresses are not: the proxy of a service

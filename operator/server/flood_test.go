@@ -3,16 +3,11 @@
 package server
 
 import (
-	"errors"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/gorilla/websocket"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/mysql-mfg/mfg/api/wire"
@@ -55,40 +50,6 @@ func TestAFloodKeepsNoSiteFromItsAnswer(t *testing.T) {
 	}
 	if code := ask("10.0.0.68:1", question+strings.Repeat("x", wire.MaxQueryBytes)); code != http.StatusRequestURITooLong {
 		t.Errorf("a long query got %d", code)
-	}
-}
-
-// TestASiteBesideIdleStrangersIsAnswered: where many share an address, those who ask nothing make room. A stream of one does not.
-func TestASiteBesideIdleStrangersIsAnswered(t *testing.T) {
-	l := quick()
-	l.door.PerAddress = 2
-	addr, _, _ := served(t, NewBoard(), l)
-	// An address that has a share, as 127.0.0.1 has not.
-	dial := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 66)}}).DialContext
-	screen, resp, err := (&websocket.Dialer{NetDialContext: dial}).DialContext(t.Context(), "ws://"+addr+"/ws/status", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _, _ = resp.Body.Close(), screen.Close() }()
-	stranger, err := dial(t.Context(), "tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = stranger.Close() }()
-	site := http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
-	answer, err := site.Get("http://" + addr + "/active-site?namespace=shop&group=orders&site=paris&nonce=n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := answer.Body.Close(); err != nil || answer.StatusCode != http.StatusOK {
-		t.Errorf("%s, %v", answer.Status, err)
-	}
-	if m := read(t, screen); m.Type != wire.StreamSnapshot {
-		t.Errorf("the stream says %s", m.Type)
-	}
-	_ = screen.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
-	if _, _, err := screen.ReadMessage(); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("the stream ends: %v", err)
 	}
 }
 

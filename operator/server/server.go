@@ -178,7 +178,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(s.options.Log.Handler(), slog.LevelWarn),
 	}
-	s.door.Watch(srv)
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(s.door.Listen(l)) }()
 	select {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/mysql-mfg/mfg/api/wire"
-	"github.com/mysql-mfg/mfg/internal/door"
 	"github.com/mysql-mfg/mfg/sidecar/fence"
 )
 
@@ -30,8 +29,6 @@ func (a *Agent) getLeave(w http.ResponseWriter, r *http.Request) {
 		}
 		wait = min(wait, asked)
 	}
-	// Strangers can wait here with every connection of the kubelet's address. The pod's own have no share, and make room for nobody.
-	door.Spare(r)
 	// The server's own limit is for answers that come at once. A writer without deadlines needs none moved.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(wait + exchangeTimeout))
 	reply(w, http.StatusOK, a.awaitLeave(r.Context(), wait))

@@ -24,21 +24,15 @@ func (a *Agent) Serve(server *http.Server, l net.Listener) error {
 	return server.Serve(a.door.Listen(l))
 }
 
-// probes are asked by the kubelet, which shares its address with every pod of the node's network. Each takes one lock at most, and asks
-// MySQL nothing. If strangers could have them refused, the kubelet would restart the sidecar and mysqld again and again.
-var probes = []string{wire.PathHealthz, wire.PathMysqldHealthz, wire.PathReadyz}
-
 // Server is the HTTP server of the sidecar on the given address.
 func (a *Agent) Server(addr string) *http.Server {
-	server := &http.Server{
-		Addr: addr, Handler: a.door.Handler(a.Handler(), probes...),
+	return &http.Server{
+		Addr: addr, Handler: a.door.Handler(a.Handler()),
 		ReadHeaderTimeout: 2 * time.Second, ReadTimeout: 5 * time.Second,
 		// A push may have to fence (fence timeout, then the end of mysqld) and to open.
 		WriteTimeout: 2*a.FenceTimeout + goneTimeout + 10*time.Second,
 		IdleTimeout:  60 * time.Second, MaxHeaderBytes: 8 << 10,
 	}
-	a.door.Watch(server)
-	return server
 }
 
 // Handler serves the endpoints.
