@@ -45,7 +45,7 @@ func TestNothingIsDoneOutOfTurnI26(t *testing.T) {
 			if errors.Is(err, errTurnOver) != over || !over && err != nil {
 				t.Errorf("I26: %s, %s: %v", name, what, err)
 			}
-			// What an epoch began with is the operator's word, and is noted whoever's turn it is.
+			// The operator says what an epoch began with. Any site may note that.
 			changes := slices.DeleteFunc(s.changed(), func(c string) bool { return strings.HasPrefix(c, "PUT archive/epochs/") })
 			if over && len(changes) > 0 {
 				t.Errorf("I26: %s, %s: changed %v", name, what, changes)

@@ -22,7 +22,7 @@ import (
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 )
 
-// A story of turns needs one group that goes first, one that is pinned and one that goes on. There are names for twenty.
+// A story of turns needs one group that goes first and one that is pinned; a third one goes on meanwhile. There are names for twenty.
 const leastGroups, mostGroups = 2, 20
 
 // fleetSize is how many groups `make test-upgrade-lab GROUPS=n` asks for. In bash a variable GROUPS cannot be set: it has the groups of the user.

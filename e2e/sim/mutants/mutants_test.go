@@ -99,7 +99,7 @@ func TestWhatInvariantsNameIsMutated(t *testing.T) {
 	}
 }
 
-// TestWhatInvariantsNameIsThere: whoever follows the page from a rule to its guard finds it.
+// TestWhatInvariantsNameIsThere: each guard that the page names is in the file that it names.
 func TestWhatInvariantsNameIsThere(t *testing.T) {
 	seen := 0
 	for file, guards := range enforcedIn(t) {
