@@ -10,6 +10,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/netip"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -201,7 +203,8 @@ func (s *Server) Exits() []int {
 	return append([]int(nil), s.exits...)
 }
 
-// Signal sends a signal to mysqld itself.
+// Signal sends a signal to mysqld itself. After SIGSTOP it waits until every thread has stopped: on a busy machine some go on for a while, and
+// answer.
 func (s *Server) Signal(t testing.TB, sig syscall.Signal) {
 	t.Helper()
 	s.mu.Lock()
@@ -213,6 +216,28 @@ func (s *Server) Signal(t testing.TB, sig syscall.Signal) {
 	if err := syscall.Kill(pid, sig); err != nil {
 		t.Fatalf("signal mysqld: %v", err)
 	}
+	if sig == syscall.SIGSTOP {
+		Eventually(t, "all threads of mysqld are stopped", func() bool { return isStopped(t, pid) })
+	}
+}
+
+// isStopped is true if every thread of a process is stopped by a signal.
+func isStopped(t testing.TB, pid int) bool {
+	t.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	if err != nil || len(threads) == 0 {
+		t.Fatalf("no threads of process %d: %v", pid, err)
+	}
+	for _, thread := range threads {
+		text, err := os.ReadFile(thread) //nolint:gosec // of a process that this test has started
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it has just ended
+		}
+		if err != nil || !strings.Contains(string(text), "\nState:\tT (stopped)") {
+			return false
+		}
+	}
+	return true
 }
 
 // Kill ends mysqld with SIGKILL, calls meanwhile while it is down, and waits until it is back.
