@@ -27,9 +27,12 @@ WHERE c.CHANNEL_NAME = '' AND s.SERVICE_STATE = 'OFF' AND t.PROCESSLIST_ID IS NO
 // wait a minute for the other half, which cannot come, because the receiver has stopped. So stopReplication kills the thread
 // that waits: the half is rolled back, no client was told that it was committed, and nothing else is left to apply (I8).
 func (db *DB) stopReplication(ctx context.Context, conn *sql.Conn) error {
+	if err := boundWaits(ctx, conn); err != nil {
+		return err
+	}
 	stopped := make(chan error, 1)
 	// The looks begin with the first statement: it waits too if an earlier caller went away and left mysqld waiting.
-	go func() { stopped <- execAll(ctx, conn, "STOP REPLICA IO_THREAD", "STOP REPLICA SQL_THREAD") }()
+	go func() { stopped <- stopThreads(ctx, conn) }()
 	look := time.NewTicker(halfWait)
 	defer look.Stop()
 	for {
@@ -42,6 +45,32 @@ func (db *DB) stopReplication(ctx context.Context, conn *sql.Conn) error {
 			}
 		}
 	}
+}
+
+// A thread goes on with what it does after these errors, and stops once it is done with that.
+const (
+	numberApplierStops  = 1875
+	numberReceiverStops = 1876
+)
+
+// stopThreads asks again while a thread still stops. The applier first finishes the transaction that it is applying.
+func stopThreads(ctx context.Context, conn *sql.Conn) error {
+	for _, statement := range []string{"STOP REPLICA IO_THREAD", "STOP REPLICA SQL_THREAD"} {
+		err := execAll(ctx, conn, statement)
+		for ctx.Err() == nil && (number(err) == numberApplierStops || number(err) == numberReceiverStops) {
+			err = execAll(ctx, conn, statement)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// boundWaits has statements about replication give up after a few seconds. mysqld lets STOP REPLICA wait for a busy thread for a year:
+// it does not notice that its client has gone, and KILL does not end it. One such session for each try would use up the server's memory.
+func boundWaits(ctx context.Context, conn *sql.Conn) error {
+	return execAll(ctx, conn, "SET SESSION lock_wait_timeout = 2, GLOBAL rpl_stop_replica_timeout = 2")
 }
 
 func (db *DB) killIdleCoordinator(ctx context.Context) error {

@@ -66,6 +66,9 @@ func (db *DB) StopReceiver(ctx context.Context) error {
 // endDelay takes SOURCE_DELAY away: a replica that is an hour behind on purpose could not take over. The receiver must run meanwhile: with
 // both threads stopped, CHANGE REPLICATION SOURCE removes the relay logs, which may be the only copy of a transaction (I8).
 func endDelay(ctx context.Context, conn *sql.Conn) error {
+	if err := boundWaits(ctx, conn); err != nil {
+		return err
+	}
 	if err := execAll(ctx, conn, "START REPLICA IO_THREAD", "STOP REPLICA SQL_THREAD"); err != nil {
 		return err
 	}

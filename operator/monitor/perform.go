@@ -28,28 +28,51 @@ const lookValidity = 5 * time.Second
 // sqlTimeout bounds one statement of an effect.
 const sqlTimeout = 3 * time.Second
 
-// perform carries out the effects in order and stops at the first failure; the next pass sees what is left. Effects on
-// replicas (Follow) do not stop each other: one bad replica must not keep the others detached.
+// perform carries out the effects in order and stops at the first failure; the next pass sees what is left. Effects that attach replicas
+// (Follow) are carried out together and do not stop each other: one replica whose applier is busy for hours must not keep the others detached.
 func (l *loop) perform(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision) error {
 	var late []error
-	for _, effect := range d.Effects {
+	for rest := d.Effects; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && !isNoFollow(rest[0]) && !isNoFollow(rest[n]) {
+			n++
+		}
+		now := rest[:n]
+		rest = rest[n:]
 		if age := clock.Elapsed(l.looked, time.Now()); age > lookValidity {
 			// This process stood still, or waited for long: another may lead by now, and the decision rests on the past.
-			return fmt.Errorf("%s: the look it rests on is %s old; looking again", effect, age.Round(time.Millisecond))
+			return fmt.Errorf("%s: the look it rests on is %s old; looking again", now[0], age.Round(time.Millisecond))
 		}
-		began := time.Now()
-		err := l.one(ctx, group, s, effect)
-		l.log.Debug("effect", "effect", effect, "took", time.Since(began), "error", err)
-		if err == nil {
-			continue
-		}
-		err = fmt.Errorf("%s: %w", effect, err)
-		if _, follow := effect.(failover.Follow); !follow {
+		err := l.together(ctx, group, s, now)
+		if err != nil && isNoFollow(now[0]) {
 			return err
 		}
 		late = append(late, err)
 	}
 	return errors.Join(late...)
+}
+
+func isNoFollow(e failover.Effect) bool {
+	_, follows := e.(failover.Follow)
+	return !follows
+}
+
+// together carries out effects on different sites at the same time. Each goroutine touches the link of its own site alone.
+func (l *loop) together(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, effects []failover.Effect) error {
+	errs := make([]error, len(effects))
+	var done sync.WaitGroup
+	for i, effect := range effects {
+		done.Go(func() {
+			began := time.Now()
+			err := l.one(ctx, group, s, effect)
+			l.log.Debug("effect", "effect", effect, "took", time.Since(began), "error", err)
+			if err != nil {
+				errs[i] = fmt.Errorf("%s: %w", effect, err)
+			}
+		})
+	}
+	done.Wait()
+	return errors.Join(errs...)
 }
 
 func (l *loop) one(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, effect failover.Effect) error {

@@ -70,9 +70,12 @@ func (s *stage) do(t *testing.T, effects ...failover.Effect) error {
 
 var (
 	drained  = []string{"KILL 7", "STOP REPLICA IO_THREAD", "START REPLICA SQL_THREAD", "wait"}
-	detached = []string{"STOP REPLICA IO_THREAD", "STOP REPLICA SQL_THREAD", "RESET REPLICA ALL"}
+	detached = []string{boundWaits, "STOP REPLICA IO_THREAD", "STOP REPLICA SQL_THREAD", "RESET REPLICA ALL"}
 	fenced   = []string{"SET SESSION lock_wait_timeout = 1", "SET GLOBAL offline_mode = ON", "SET GLOBAL super_read_only = ON"}
 )
+
+// boundWaits is what keeps mysqld from waiting for ever.
+const boundWaits = "SET SESSION lock_wait_timeout = 2, GLOBAL rpl_stop_replica_timeout = 2"
 
 const following = "CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'source', SOURCE_PORT = 3306"
 
@@ -119,6 +122,28 @@ func TestEffectsAreCarriedOutInOrderI1I8(t *testing.T) {
 	s.access.err = errors.New("no way")
 	if err := s.onSite(t.Context(), s.group, "south", func(context.Context, *mysql.DB) error { return nil }); !errors.Is(err, s.access.err) {
 		t.Errorf("without a connection: %v", err)
+	}
+}
+
+// TestAReplicaThatHangsKeepsNoOtherDetached: one whose applier is busy for hours answers no statement. Another that comes after it is attached.
+func TestAReplicaThatHangsKeepsNoOtherDetached(t *testing.T) {
+	s := newStage(t)
+	hung := s.servers["east"]
+	hung.do(func() { hung.held, hung.reached, hung.goOn = "CHANGE REPLICATION", make(chan struct{}), make(chan struct{}) })
+	performed := make(chan error)
+	go func() { performed <- s.do(t, failover.Follow{Site: "east", Source: "west"}, failover.Follow{Site: "south", Source: "west"}) }()
+	<-hung.reached
+	for told := []string{}; len(told) == 0 || told[len(told)-1] != "START REPLICA"; {
+		select {
+		case err := <-performed:
+			t.Fatalf("it waited for east, and south was told %q: %v", told, err)
+		case <-time.After(time.Millisecond):
+			told = append(told, s.servers["south"].heard()...)
+		}
+	}
+	close(hung.goOn)
+	if err := <-performed; err != nil {
+		t.Error(err)
 	}
 }
 
