@@ -19,9 +19,10 @@ func TestABusyApplierGathersNoSessions(t *testing.T) {
 	other := sourceOf(mysqltest.Start(t, mysqltest.Options{}))
 	idle := session(t, replica.Client(t, app, app), "START TRANSACTION", "SELECT COUNT(*) FROM app.t")
 	source.Exec(t, "ALTER TABLE app.t ADD COLUMN w INT")
+	root := replica.Root(t)
 	const sessions = "SELECT COUNT(*) FROM performance_schema.processlist WHERE "
 	count := func(where string) (n int) {
-		if err := replica.Root(t).QueryRowContext(t.Context(), sessions+where).Scan(&n); err != nil {
+		if err := root.QueryRowContext(t.Context(), sessions+where).Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n

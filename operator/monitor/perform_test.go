@@ -129,9 +129,13 @@ func TestEffectsAreCarriedOutInOrderI1I8(t *testing.T) {
 func TestAReplicaThatHangsKeepsNoOtherDetached(t *testing.T) {
 	s := newStage(t)
 	hung := s.servers["east"]
-	hung.do(func() { hung.held, hung.reached, hung.goOn = "CHANGE REPLICATION", make(chan struct{}), make(chan struct{}) })
+	hung.do(func() {
+		hung.held, hung.reached, hung.goOn = "CHANGE REPLICATION", make(chan struct{}), make(chan struct{})
+	})
 	performed := make(chan error)
-	go func() { performed <- s.do(t, failover.Follow{Site: "east", Source: "west"}, failover.Follow{Site: "south", Source: "west"}) }()
+	go func() {
+		performed <- s.do(t, failover.Follow{Site: "east", Source: "west"}, failover.Follow{Site: "south", Source: "west"})
+	}()
 	<-hung.reached
 	for told := []string{}; len(told) == 0 || told[len(told)-1] != "START REPLICA"; {
 		select {
