@@ -185,6 +185,7 @@ func wire(mgr ctrl.Manager, s settings, log *slog.Logger, term *leading.Term) er
 		LongWork: register, Losses: lost.New(lost.Options{Access: reach, Log: log}), Board: board, Events: recorder, Log: log,
 		Lease: s.lease(), Caches: caches, Former: term.Former,
 	})
+	caches.Steady = loops.Steady
 	install := render.Install{
 		SidecarImage: s.sidecarImage, SidecarPullPolicy: corev1.PullPolicy(s.sidecarPullPolicy), OperatorURL: s.auxiliaryURL, EscrowURL: s.escrowURL, EscrowOwn: s.escrowOwn,
 		BackupImage: s.backupImage, BackupPullPolicy: corev1.PullPolicy(s.backupPullPolicy), PlatformAssignsIDs: s.assignsIDs,

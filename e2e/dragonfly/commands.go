@@ -165,6 +165,9 @@ func dragonflyInfo(info string) string {
 				out.WriteString(replicationInfo(fields))
 			}
 		case replication, strings.HasPrefix(trimmed, "valkey_version:"), strings.HasPrefix(trimmed, "server_name:"):
+		case strings.HasPrefix(trimmed, "run_id:"):
+			// Dragonfly has no name for its process. What asks in the lab for writers still has to tell one from the next.
+			out.WriteString("lab_" + l)
 		case strings.HasPrefix(trimmed, "redis_version:"):
 			out.WriteString(l + "dragonfly_version:" + version + "\r\n")
 		default:

@@ -186,3 +186,56 @@ func TestATargetThatFollowsIsKnown(t *testing.T) {
 		t.Errorf("%+v", d.Status.Transition)
 	}
 }
+
+// A master that was promoted in a move which is not over yet, and then misses an answer, keeps the role for a while: the old one lacks what
+// clients have written since. If it stays silent, the record says what that cost.
+func TestASilentMasterOfAMoveKeepsTheRoleForAWhile(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	for name, tc := range map[string]struct {
+		change func(t *Transition, to *Pod)
+		silent time.Duration
+		waits  bool
+		why    v1alpha1.Reason
+	}{
+		"a moment":               {func(*Transition, *Pod) {}, time.Second, true, ""},
+		"too long":               {func(*Transition, *Pod) {}, awayPatience, false, v1alpha1.ReasonCacheMasterSilent},
+		"it has no pod":          {func(_ *Transition, to *Pod) { to.Exists = false }, time.Second, false, v1alpha1.ReasonCacheMasterSilent},
+		"no client wrote to it":  {func(_ *Transition, to *Pod) { to.Traffic = false }, time.Second, false, ""},
+		"it was not promoted":    {func(t *Transition, _ *Pod) { t.Method = v1alpha1.CacheByTakeOver }, time.Second, false, ""},
+		"it answers, and is not": {func(_ *Transition, to *Pod) { to.Reachable, to.Role = true, v1alpha1.CacheReplica }, time.Second, false, ""},
+	} {
+		s, move, from, _ := between(func(s *Snapshot, t *Transition, from, to *Pod) {
+			s.Now, from.Role, from.Exists = now, v1alpha1.CacheMaster, true
+			t.Method, to.Reachable, to.Exists, to.Traffic = v1alpha1.CacheByPromotion, false, true, true
+			t.StartedAt.Time = now.Add(-time.Hour)
+			tc.change(t, to)
+		})
+		d := decided(s)
+		d.Memory = Memory{Sites: map[string]SiteMemory{"west": {SilentSince: now.Add(-tc.silent)}}}
+		got := moving(s, d)
+		after := got.Status.Transition
+		if waits := !got.Persist && len(got.Actions) == 0 && after.To == "west"; waits != tc.waits {
+			t.Errorf("%s: waits %t: %+v, %v", name, waits, after, got.Actions)
+		}
+		if !tc.waits && after.To == move.From && from.Site == after.To && after.Reason != tc.why {
+			t.Errorf("%s: reason %q, want %q", name, after.Reason, tc.why)
+		}
+	}
+}
+
+// An old master that cannot follow the new one does not keep a move open for ever.
+func TestAMoveEndsBesideAnOldMasterThatCannotFollow(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	for age, follows := range map[time.Duration]bool{cutMost: true, cutMost + time.Second: false} {
+		s, _, from, to := between(func(s *Snapshot, t *Transition, from, to *Pod) {
+			s.Now, t.StartedAt.Time, t.Method = now, now.Add(-age), v1alpha1.CacheByPromotion
+			from.Role, from.CutAt, from.RoleLabel = v1alpha1.CacheMaster, now, v1alpha1.CacheReplica
+			to.Traffic, to.RoleLabel, to.Exists = true, v1alpha1.CacheMaster, true
+		})
+		s.Route = ByLabels
+		d := settle(s, decided(s), from, to)
+		if open := d.Status.Transition != nil; open != follows {
+			t.Errorf("after %s: open %t: %v", age, open, d.Actions)
+		}
+	}
+}

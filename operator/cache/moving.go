@@ -28,6 +28,8 @@ func moving(s Snapshot, d Decision) Decision {
 		return masterRestarted(s, d, from, to)
 	case t.Method == v1alpha1.CacheByPromotion && eligible(to):
 		return d.promote(s, t.Reason) // it was decided before that nothing can be handed over
+	case isSilentMaster(s, d.Memory, to):
+		return d // one lost answer must not give the role back to a master that lacks what was written here since
 	case from.Reachable && from.Role == v1alpha1.CacheMaster && !from.Loading:
 		return handOver(s, d, from, to)
 	case from.Reachable && !from.Loading:
@@ -89,6 +91,12 @@ func isStranger(s Snapshot, from, to Pod) bool {
 	return t.Method == v1alpha1.CacheByTakeOver && t.ToRun == "" && from.Site != to.Site && to.Master()
 }
 
+// isSilentMaster is true for a target that was promoted and got the traffic, and has answered until a moment ago.
+func isSilentMaster(s Snapshot, m Memory, to Pod) bool {
+	return s.Status.Transition.Method == v1alpha1.CacheByPromotion && to.Traffic && to.Exists && !to.Reachable &&
+		s.Now.Sub(orNow(m.of(to.Site).SilentSince, s.Now)) < awayPatience
+}
+
 // masterBeganAgain is true if the process of the old master ended in the middle of the move, before it handed over.
 func masterBeganAgain(s Snapshot, from Pod) bool {
 	t := s.Status.Transition
@@ -121,7 +129,8 @@ func settle(s Snapshot, d Decision, from, to Pod) Decision {
 	t := *s.Status.Transition
 	d = traffic(s, d, to)
 	cut := from.Site == to.Site || !from.Reachable || !from.CutAt.Before(t.StartedAt.Time) || age(s) > cutMost
-	if from.Site != to.Site && from.Reachable && from.Role == v1alpha1.CacheMaster {
+	// One that cannot follow, because it does not reach the new master, must not keep the move open: keep goes on trying.
+	if from.Site != to.Site && from.Reachable && from.Role == v1alpha1.CacheMaster && age(s) <= cutMost {
 		d = d.do(Follow{from.Site, to.Site})
 	}
 	if !cut {
@@ -223,6 +232,9 @@ func (d Decision) giveUp(s Snapshot, from, to Pod, why string) Decision {
 	}
 	if to.Traffic && to.Reachable && t.ToRun != "" && to.Run != t.ToRun {
 		back.Reason = v1alpha1.ReasonCacheTargetRestarted // clients have written to the process that ended
+	}
+	if to.Traffic && !to.Reachable && s.Status.Transition.Method == v1alpha1.CacheByPromotion && back.Reason == "" {
+		back.Reason = v1alpha1.ReasonCacheMasterSilent // it was promoted, and what clients wrote to it is lost
 	}
 	if from.FailingOver && to.Role == v1alpha1.CacheMaster {
 		back.Method = v1alpha1.CacheByPromotion

@@ -24,7 +24,7 @@ func (m *Monitor) Answer(q wire.Ask) (wire.Signed, error) {
 		return "", wire.ErrNotLeading
 	case l == nil:
 		return "", wire.ErrUnknownGroup
-	case !m.pulse.Steady(time.Now()):
+	case !m.Steady():
 		return "", wire.ErrNotLeading
 	}
 	if l.foreign.Load() {
@@ -32,6 +32,9 @@ func (m *Monitor) Answer(q wire.Ask) (wire.Signed, error) {
 	}
 	return l.authority.Answer(q, time.Now())
 }
+
+// Steady is true unless this process was stopped for a while: then another may lead by now.
+func (m *Monitor) Steady() bool { return m.pulse.Steady(time.Now()) }
 
 // beats tells the pulse that this process runs, until ctx ends.
 func (m *Monitor) beats(ctx context.Context) {

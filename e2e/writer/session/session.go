@@ -6,6 +6,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,7 @@ func identify(client *resp.Client) (journal.Server, error) {
 		return journal.Server{}, err
 	}
 	f := resp.Section(v.Text)
-	run := f["run_id"]
+	run := cmp.Or(f["run_id"], f["lab_run_id"]) // the stand-in for Dragonfly has only the second
 	if run == "" {
 		run = f["master_replid"]
 	}

@@ -229,7 +229,7 @@ func isStopped(t testing.TB, pid int) bool {
 		t.Fatalf("no threads of process %d: %v", pid, err)
 	}
 	for _, thread := range threads {
-		text, err := os.ReadFile(thread) //nolint:gosec // of a process that this test has started
+		text, err := os.ReadFile(thread)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it has just ended
 		}

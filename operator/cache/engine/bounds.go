@@ -29,6 +29,9 @@ type bounded struct {
 	heard bool
 	data  int64 // how many bytes of data follow before the next line
 	total int64
+	// elements are those that were announced. The client library reserves room for all of a list when it reads how many it has, and a list
+	// may have lists in it.
+	elements int64
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
@@ -40,9 +43,9 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write begins a new command: the bound on the sum of what is read counts from here.
+// Write begins a new command: the bounds on the sum of what is read count from here.
 func (b *bounded) Write(p []byte) (int, error) {
-	b.total = 0
+	b.total, b.elements = 0, 0
 	return b.Conn.Write(p)
 }
 
@@ -97,8 +100,14 @@ func (b *bounded) header() error {
 	if err != nil || n > most {
 		return errTooMuch
 	}
-	if most == longestAnswer && n >= 0 {
+	switch {
+	case n < 0: // nothing
+	case most == longestAnswer:
 		b.data = n + 2
+	default:
+		if b.elements += n; b.elements > mostElements {
+			return errTooMuch
+		}
 	}
 	return nil
 }

@@ -15,7 +15,9 @@ import (
 // Info is what an engine says about itself.
 type Info struct {
 	// Run is the engine's own name of its process, at most longestRun characters of it; empty if it has none.
-	Run        string
+	Run string
+	// Uptime is for how many seconds its process has run; 0 if it does not say.
+	Uptime     int64
 	Version    string
 	Role       v1alpha1.CacheRole
 	MasterHost string
@@ -67,7 +69,7 @@ func parse(text string) Info {
 		}
 	}
 	out.Run, out.Loading = runOf(f["run_id"]), f["loading"] == "1"
-	out.Version = f["redis_version"]
+	out.Version, out.Uptime = f["redis_version"], integer(f["uptime_in_seconds"])
 	for _, key := range []string{"valkey_version", "dragonfly_version"} {
 		if f[key] != "" {
 			out.Version = f[key]

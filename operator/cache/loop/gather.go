@@ -4,6 +4,7 @@ package loop
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -42,6 +43,9 @@ type link struct {
 	target engine.Target
 	engine Engine
 	info   engine.Info
+	// run is the name of the process that answered last, at infoAt, and beganAgain since when another one has answered under that name.
+	run                string
+	infoAt, beganAgain time.Time
 	// written are labels that this loop wrote, and the version of the pod that has them.
 	written            map[string]string
 	version            string
@@ -173,7 +177,12 @@ func (l *loop) ask(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, pod 
 		p.Trouble, p.Full = err.Error(), isFull(err, pod)
 		return
 	}
-	k.info = info
+	run := cmp.Or(info.Run, string(pod.UID)+"/"+strconv.Itoa(restarts(pod)))
+	if k.isAnother(run, info, time.Now()) {
+		p.Trouble = "its process began again, and the status of its pod does not show that yet"
+		return // what held the keys is gone: as good as silent, until the new one has a name of its own
+	}
+	k.run, k.info, k.infoAt, k.beganAgain = run, info, time.Now(), time.Time{}
 	if old, is := k.engine.(interface{ Outdated() bool }); is && old.Outdated() {
 		p.Trouble = "it takes an older password than that in the Secret, and does not take the new one"
 	}
@@ -182,9 +191,24 @@ func (l *loop) ask(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, pod 
 	}
 	p.Reachable, p.Role, p.Linked, p.Syncing = true, info.Role, info.LinkUp, info.Syncing
 	p.Full, p.FailingOver, p.Loading, p.Offset, p.Keys = info.Full, info.FailingOver, info.Loading, info.Offset, info.Keys
-	if p.Run = info.Run; p.Run == "" {
-		p.Run = string(pod.UID) + "/" + strconv.Itoa(restarts(pod))
+	p.Run = run
+}
+
+// nameless is how long a process that began again may have the name of the one before it: the kubelet counts restarts within seconds. Without
+// a count, as where something in the container starts the process, it is taken for the same.
+const nameless = 30 * time.Second
+
+// isAnother is true if a process that has no name of its own began after the last look, and the status of its pod does not count that yet.
+// Dragonfly has no such name. A clock that is set back takes off some of its uptime, but not all.
+func (k *link) isAnother(run string, info engine.Info, now time.Time) bool {
+	since := int64(now.Sub(k.infoAt)/time.Second) + 2
+	if info.Run != "" || k.run != run || info.Uptime >= k.info.Uptime || info.Uptime > since {
+		return false
 	}
+	if k.beganAgain.IsZero() {
+		k.beganAgain = now
+	}
+	return now.Sub(k.beganAgain) < nameless
 }
 
 // isFull is true for an engine that refused the operator because it is full. One that only ends connections is believed while its pod is ready:

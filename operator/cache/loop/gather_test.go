@@ -82,6 +82,40 @@ func TestWhatIsSeenOfACache(t *testing.T) {
 	}
 }
 
+// A process without a name of its own that began again is taken for silent until its pod's status counts that: it may have none of the keys, and
+// under the old name it would pass for the one that had them.
+func TestAProcessWithoutANameBeganAgain(t *testing.T) {
+	w := newWorld(t, nil)
+	e := w.engine("west")
+	look := func(uptime int64) cache.Pod { e.info.Run, e.info.Uptime = "", uptime; return w.see("west") }
+	for _, uptime := range []int64{0, 100, 100, 101, 60} { // at the last look its clock was set back
+		if got := look(uptime); !got.Reachable || got.Run != "pod-west/0" {
+			t.Errorf("uptime %d: %+v", uptime, got)
+		}
+	}
+	for _, uptime := range []int64{0, 1, 2} {
+		if got := look(uptime); got.Reachable || got.Run != "" || !strings.Contains(got.Trouble, "began again") {
+			t.Errorf("it began again, uptime %d: %+v", uptime, got)
+		}
+	}
+	pod := w.pod("west")
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1}}
+	w.update(pod)
+	if got := look(2); !got.Reachable || got.Run != "pod-west/1" {
+		t.Errorf("its restart is counted: %+v", got)
+	}
+	look(50)
+	look(1)
+	w.l.links["west"].beganAgain = time.Now().Add(-nameless)
+	if got := look(2); !got.Reachable || got.Run != "pod-west/1" {
+		t.Errorf("nobody counts it: %+v", got)
+	}
+	e.info.Run = "a name"
+	if got := w.see("west"); !got.Reachable || got.Run != "a name" {
+		t.Errorf("an engine with a name: %+v", got)
+	}
+}
+
 // A pod that cannot be asked, and why.
 func TestCachesThatCannotBeAsked(t *testing.T) {
 	for _, tc := range []struct {

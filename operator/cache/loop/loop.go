@@ -117,6 +117,12 @@ func (l *loop) pass(ctx context.Context) (next time.Duration, over bool) {
 		l.seen.Store(nil)
 		return time.Second, false
 	}
+	if !l.m.Steady() {
+		// Another process may lead, and may have moved the role: what this one knew makes the new master look like a second one (I22).
+		l.loaded = false
+		l.seen.Store(nil)
+		return time.Second, false
+	}
 	if !enabled(group) {
 		return l.clear(ctx, group)
 	}

@@ -198,6 +198,47 @@ func TestAnotherLeaderIsNoticed(t *testing.T) {
 	}
 }
 
+// TestALeaderThatStoodStillReadsWhatStandsI22: another one led meanwhile, and moved the role to west. To what this one remembers, west is a
+// second master that has to follow east, with all that was written there since.
+func TestALeaderThatStoodStillReadsWhatStandsI22(t *testing.T) {
+	w := newWorld(t, nil)
+	w.passes(4)
+	steady := false
+	w.loops.Steady = func() bool { return steady }
+	g := w.group()
+	g.Status.Cache.ActiveSite, g.Status.ActiveSite = "west", "west"
+	if err := w.c.Status().Update(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	west := w.engine("west")
+	west.info.Role, west.info.MasterHost, west.info.LinkUp, west.said, w.order = v1alpha1.CacheMaster, "", false, nil, nil
+	w.passes(1)
+	if len(w.order) != 0 || len(west.said) != 0 || w.l.loaded || w.loops.Readiness(key.Namespace, key.Name, "west").Known {
+		t.Errorf("I22: it just continued and did %v, told west %v, and what stands is read again: %t", w.order, west.said, !w.l.loaded)
+	}
+	steady = true
+	w.passes(3)
+	if got := w.group().Status.Cache.ActiveSite; got != "west" || len(west.said) != 0 || !slices.Contains(w.engine("east").said, "follow orders-cache-west.shop.svc") {
+		t.Errorf("I22: it still leads: status names %s, west was told %v and east %v", got, west.said, w.engine("east").said)
+	}
+}
+
+// Words about the cache are not written over the role that another process has moved since.
+func TestWordsDoNotTakeTheRoleBackI22(t *testing.T) {
+	w := newWorld(t, nil)
+	w.passes(4)
+	g := w.group()
+	g.Status.Cache.ActiveSite = "west"
+	if err := w.c.Status().Update(t.Context(), g); err != nil {
+		t.Fatal(err)
+	}
+	w.l.said = said{}
+	w.passes(1)
+	if got := w.group().Status.Cache.ActiveSite; got != "west" {
+		t.Errorf("I22: status names %s again", got)
+	}
+}
+
 func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.MysqlFailoverGroup){
 		"another release's": func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Claim = &v1alpha1.GroupClaim{Lease: "other/lease"} },

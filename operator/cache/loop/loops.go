@@ -55,6 +55,8 @@ type Options struct {
 	Log      *slog.Logger
 	// Lease is the Lease by which this process leads, as namespace/name; empty without leader election.
 	Lease string
+	// Steady is false after this process was stopped for a while: another may lead by now. Without it none ever was.
+	Steady func() bool
 	// Dial connects to an engine, TakeOver has one take over from another. Without them the real ones are used.
 	Dial     func(engine.Target) Engine
 	TakeOver func(ctx context.Context, from, to Engine) error
@@ -77,6 +79,9 @@ func New(o Options) *Loops {
 	if o.Dial == nil {
 		o.Dial = func(t engine.Target) Engine { return engine.New(t) }
 		o.TakeOver = takeOver
+	}
+	if o.Steady == nil {
+		o.Steady = func() bool { return true }
 	}
 	return &Loops{Options: o, wanted: map[types.NamespacedName]bool{}, loops: map[types.NamespacedName]*loop{}, ending: map[*loop]bool{}}
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
+	"github.com/mysql-mfg/mfg/internal/clock"
 	"github.com/mysql-mfg/mfg/operator/cache"
 )
 
@@ -28,7 +29,7 @@ func (l *loop) perform(ctx context.Context, k look) error {
 	var late []error
 	bad := map[string]bool{}
 	for _, a := range k.decision.Actions {
-		if old := time.Since(k.began); old > lookValidity {
+		if old := clock.Elapsed(k.began, time.Now()); old > lookValidity {
 			return errors.Join(append(late, fmt.Errorf("%s: the look it rests on is %s old; looking again", a, old.Round(time.Millisecond)))...)
 		}
 		aside := asideOf(a)
@@ -50,13 +51,13 @@ func (l *loop) perform(ctx context.Context, k look) error {
 	return errors.Join(late...)
 }
 
-// asideOf is the site of an action that no other waits for; empty for one that the next ones rest on.
+// asideOf names what an action is about that no other waits for; empty for one that the next ones rest on.
 func asideOf(a cache.Action) string {
 	switch a := a.(type) {
 	case cache.Follow:
 		return a.Site
 	case cache.CutClients:
-		return a.Site
+		return "clients of " + a.Site // they are cut of one that cannot follow, too
 	case cache.Label:
 		return a.Site
 	case cache.TrafficOff, cache.TrafficOn, cache.Route, cache.Arrive, cache.TakeOver, cache.Promote:

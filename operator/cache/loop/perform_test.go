@@ -34,10 +34,10 @@ func (w *world) looked(actions ...cache.Action) look {
 // What fails and concerns a replica alone holds up only what is left to do with that one, and everything that failed is told.
 func TestWhatFailsAndWhatGoesOn(t *testing.T) {
 	w := newWorld(t, nil)
-	k := w.looked(cache.Follow{Site: "west", Master: "east"}, cache.CutClients{Site: "west"}, cache.CutClients{Site: "east"}, cache.Promote{Site: "east"}, cache.Label{Site: "east", Role: v1alpha1.CacheMaster})
+	k := w.looked(cache.Follow{Site: "west", Master: "east"}, cache.Label{Site: "west", Role: v1alpha1.CacheReplica}, cache.CutClients{Site: "west"}, cache.CutClients{Site: "east"}, cache.Promote{Site: "east"}, cache.Label{Site: "east", Role: v1alpha1.CacheMaster})
 	w.engine("west").fails = errAway
 	err := w.l.perform(t.Context(), k)
-	if err == nil || err.Error() != "west follows east: "+errAway.Error() || !slices.Equal(w.engine("east").said, []string{"cut", "promote"}) || !slices.Equal(w.order, []string{"label orders-cache-east-0"}) {
+	if err == nil || err.Error() != "west follows east: "+errAway.Error()+"\ncut clients of west: "+errAway.Error() || !slices.Equal(w.engine("east").said, []string{"cut", "promote"}) || !slices.Equal(w.order, []string{"label orders-cache-east-0"}) {
 		t.Errorf("%v; east was told %q, written %q", err, w.engine("east").said, w.order)
 	}
 	if k := w.l.links["west"]; !k.cutAt.IsZero() {

@@ -183,6 +183,9 @@ func (l *loop) writeStatus(ctx context.Context, k look) {
 	if !l.loaded {
 		return // what status says is not known
 	}
+	if !same(durable(k.group.Status.Cache), l.durable) {
+		return // another process moved the role: this write would take it back. Or the view lags behind this loop's own write.
+	}
 	k.decision.Status = l.durable
 	status := l.status(k.group, k)
 	words := wordsOf(status)
