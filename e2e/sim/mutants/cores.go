@@ -45,7 +45,7 @@ var cores = []core{
 	{folder: "operator/request", draws: []int{10}},
 	{folder: "operator/cache", draws: []int{20, 200}},
 	{folder: "operator/cache/engine", files: []string{"bounds.go", "certificate.go", "cut.go", "info.go"}, draws: []int{10}, timed: true},
-	{folder: "operator/cache/loop", files: []string{"gather.go", "perform.go", "persist.go", "route.go", "stale.go"}, draws: []int{10}, timed: true},
+	{folder: "operator/cache/loop", files: []string{"gather.go", "loop.go", "perform.go", "persist.go", "route.go", "stale.go"}, draws: []int{10}, timed: true},
 	{folder: "operator/cacheobjects", draws: []int{10}, also: reconcile, timed: true},
 	{folder: "operator/rollout", draws: []int{10, 200}},
 	{folder: "operator/upgrade", draws: []int{10}},
