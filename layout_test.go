@@ -104,7 +104,7 @@ var layout = map[string]rule{
 	"operator/signing":                {own: []string{"api/v1alpha1", "api/wire"}},
 	"operator/cache":                  {pure: true, own: []string{"api/v1alpha1"}},
 	"operator/cache/engine":           {own: []string{"api/v1alpha1"}},
-	"operator/cache/loop":             {own: []string{"operator/cache", "operator/report", "operator/request", "api/v1alpha1"}},
+	"operator/cache/loop":             {own: []string{"operator/cache", "operator/report", "operator/request", "api/v1alpha1", "internal/clock"}},
 	"operator/monitor":                {own: []string{"operator/cache", "operator/signing", "operator/access", "operator/authority", "operator/explain", "operator/failover", "operator/report", "operator/request", "api", "internal"}},
 	"operator/monitor/cachedesk":      {own: []string{"operator/cache", "operator/failover"}},
 	"operator/monitor/evidence":       {own: []string{"operator/failover", "api/v1alpha1"}},

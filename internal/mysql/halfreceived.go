@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -47,28 +48,20 @@ func (db *DB) stopReplication(ctx context.Context, conn *sql.Conn) error {
 	}
 }
 
-// A thread goes on with what it does after these errors, and stops once it is done with that.
-const (
-	numberApplierStops  = 1875
-	numberReceiverStops = 1876
-)
+// stillStops are the errors of a STOP REPLICA that gave up: the applier, or the receiver, stops once it is done with what it does.
+var stillStops = []uint16{1875, 1876}
 
 // stopThreads asks again while a thread still stops. The applier first finishes the transaction that it is applying.
 func stopThreads(ctx context.Context, conn *sql.Conn) error {
-	for _, statement := range []string{"STOP REPLICA IO_THREAD", "STOP REPLICA SQL_THREAD"} {
-		err := execAll(ctx, conn, statement)
-		for ctx.Err() == nil && (number(err) == numberApplierStops || number(err) == numberReceiverStops) {
-			err = execAll(ctx, conn, statement)
-		}
-		if err != nil {
-			return err
-		}
+	err := execAll(ctx, conn, "STOP REPLICA IO_THREAD", "STOP REPLICA SQL_THREAD")
+	for ctx.Err() == nil && slices.Contains(stillStops, number(err)) {
+		err = execAll(ctx, conn, "STOP REPLICA IO_THREAD", "STOP REPLICA SQL_THREAD")
 	}
-	return nil
+	return err
 }
 
-// boundWaits has statements about replication give up after a few seconds. mysqld lets STOP REPLICA wait for a busy thread for a year:
-// it does not notice that its client has gone, and KILL does not end it. One such session for each try would use up the server's memory.
+// boundWaits has statements about replication give up after a few seconds. mysqld lets STOP REPLICA wait for a busy thread for a year, whether
+// or not its client is there, and KILL does not end it: one such session for each poll would use up the server's memory.
 func boundWaits(ctx context.Context, conn *sql.Conn) error {
 	return execAll(ctx, conn, "SET SESSION lock_wait_timeout = 2, GLOBAL rpl_stop_replica_timeout = 2")
 }

@@ -75,7 +75,7 @@ func (db *DB) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, fmt.Errorf("read status of %s: %w", db.target, db.answers.Explain(err))
 	}
-	st.ClockAhead = clockAhead(now, asked, time.Since(asked))
+	st.ClockAhead = lag.Ahead(now, asked, time.Since(asked))
 	return st, nil
 }
 
@@ -225,4 +225,13 @@ func (r statusRow) replica(executed, retrieved gtid.Set) *ReplicaStatus {
 	}.Of()
 	rep.LagSeconds = rep.lag.With(0)
 	return rep
+}
+
+// LagBeside is LagSeconds for a replica whose clock is so many seconds ahead of its source's.
+func (r ReplicaStatus) LagBeside(ahead float64) *float64 { return r.lag.With(ahead) }
+
+// ReplicaBehind is a replica that is so many seconds behind by the clocks of two servers.
+func ReplicaBehind(seconds float64) *ReplicaStatus {
+	l := lag.ByClocks(seconds)
+	return &ReplicaStatus{lag: l, LagSeconds: l.With(0)}
 }

@@ -4,6 +4,7 @@ package failover
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/mysql-mfg/mfg/internal/gtid"
 )
@@ -45,6 +46,16 @@ type Handover struct{ From, To string }
 type Apply struct {
 	Site string
 	Set  gtid.Set
+}
+
+// Together returns the first of some effects, with those after it that may be carried out at the same time: replicas are attached together. No
+// site is in two of them.
+func Together(effects []Effect) []Effect {
+	n := slices.IndexFunc(effects, func(e Effect) bool { _, follows := e.(Follow); return !follows })
+	if n < 0 {
+		return effects
+	}
+	return effects[:max(1, n)]
 }
 
 func (Handover) effect() {}

@@ -33,7 +33,7 @@ func (m *Monitor) Answer(q wire.Ask) (wire.Signed, error) {
 	return l.authority.Answer(q, time.Now())
 }
 
-// Steady is true unless this process was stopped for a while: then another may lead by now.
+// Steady is false after this process was stopped for a while: another may lead by now.
 func (m *Monitor) Steady() bool { return m.pulse.Steady(time.Now()) }
 
 // beats tells the pulse that this process runs, until ctx ends.

@@ -28,51 +28,37 @@ const lookValidity = 5 * time.Second
 // sqlTimeout bounds one statement of an effect.
 const sqlTimeout = 3 * time.Second
 
-// perform carries out the effects in order and stops at the first failure; the next pass sees what is left. Effects that attach replicas
-// (Follow) are carried out together and do not stop each other: one replica whose applier is busy for hours must not keep the others detached.
+// perform carries out the effects in order and stops at the first failure; the next pass sees what is left. Effects on replicas (Follow) run
+// together and do not stop each other: one whose applier is busy for hours must not keep the others detached.
 func (l *loop) perform(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, d failover.Decision) error {
 	var late []error
 	for rest := d.Effects; len(rest) > 0; {
-		n := 1
-		for n < len(rest) && !isNoFollow(rest[0]) && !isNoFollow(rest[n]) {
-			n++
-		}
-		now := rest[:n]
-		rest = rest[n:]
+		now := failover.Together(rest)
+		rest = rest[len(now):]
 		if age := clock.Elapsed(l.looked, time.Now()); age > lookValidity {
 			// This process stood still, or waited for long: another may lead by now, and the decision rests on the past.
 			return fmt.Errorf("%s: the look it rests on is %s old; looking again", now[0], age.Round(time.Millisecond))
 		}
-		err := l.together(ctx, group, s, now)
-		if err != nil && isNoFollow(now[0]) {
+		errs := make([]error, len(now))
+		var done sync.WaitGroup
+		for i, effect := range now {
+			done.Go(func() { // it touches the link of its own site alone
+				began := time.Now()
+				err := l.one(ctx, group, s, effect)
+				l.log.Debug("effect", "effect", effect, "took", time.Since(began), "error", err)
+				if err != nil {
+					errs[i] = fmt.Errorf("%s: %w", effect, err)
+				}
+			})
+		}
+		done.Wait()
+		err := errors.Join(errs...)
+		if _, follow := now[0].(failover.Follow); err != nil && !follow {
 			return err
 		}
 		late = append(late, err)
 	}
 	return errors.Join(late...)
-}
-
-func isNoFollow(e failover.Effect) bool {
-	_, follows := e.(failover.Follow)
-	return !follows
-}
-
-// together carries out effects on different sites at the same time. Each goroutine touches the link of its own site alone.
-func (l *loop) together(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, effects []failover.Effect) error {
-	errs := make([]error, len(effects))
-	var done sync.WaitGroup
-	for i, effect := range effects {
-		done.Go(func() {
-			began := time.Now()
-			err := l.one(ctx, group, s, effect)
-			l.log.Debug("effect", "effect", effect, "took", time.Since(began), "error", err)
-			if err != nil {
-				errs[i] = fmt.Errorf("%s: %w", effect, err)
-			}
-		})
-	}
-	done.Wait()
-	return errors.Join(errs...)
 }
 
 func (l *loop) one(ctx context.Context, group *v1alpha1.MysqlFailoverGroup, s failover.Snapshot, effect failover.Effect) error {

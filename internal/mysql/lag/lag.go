@@ -3,6 +3,21 @@
 // Package lag computes how far a replica is behind, from what its server says of its threads. It is pure.
 package lag
 
+import "time"
+
+// readAheadMost is how long an answer may take for its server's clock to be known from it. The error is up to half of that.
+const readAheadMost = 200 * time.Millisecond
+
+// Ahead is how far a server's clock is ahead of ours, in seconds, if the server read now on it for this answer; nil if the answer took too long.
+func Ahead(now float64, asked time.Time, took time.Duration) *float64 {
+	if took > readAheadMost {
+		return nil
+	}
+	middle := asked.Add(took / 2)
+	ahead := now - float64(middle.UnixMicro())/1e6
+	return &ahead
+}
+
 // silentHeartbeats is how many heartbeat periods a source may be silent before it counts as unheard.
 const silentHeartbeats = 3
 

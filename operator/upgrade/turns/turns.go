@@ -224,15 +224,20 @@ func (k *Keeper) watches(namespace string) bool {
 	return len(k.Namespaces) == 0 || slices.Contains(k.Namespaces, namespace)
 }
 
-// left says why a group is not this operator's; empty if it is, or if it was deleted.
+// left says why a group is not this operator's to upgrade; empty if it is, or if it was deleted.
 func (k *Keeper) left(name string, objects map[string]*v1alpha1.MysqlFailoverGroup) string {
 	if namespace := keyOf(name).Namespace; !k.watches(namespace) {
 		return "this operator does not watch namespace " + namespace
 	}
-	if g := objects[name]; g != nil {
-		return pace.Elsewhere(g, k.Own)
+	g := objects[name]
+	switch {
+	case g == nil:
+		return ""
+	case g.DeletionTimestamp != nil:
+		// None of its pods is replaced any more. A finalizer may keep it for ever, and the others must not wait for that.
+		return "it is being deleted"
 	}
-	return ""
+	return pace.Elsewhere(g, k.Own)
 }
 
 // tell emits what happened, on the group that it happened to.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -74,6 +75,14 @@ func (l *land) keeper(c client.Client) *Keeper {
 		Client: c, Live: c, Lease: leaseKey, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return l.now },
 		Policy: upgrade.Policy{Pause: 20 * time.Second, StopAfter: 10 * time.Minute},
 	}}
+}
+
+// keeperOf is one that has looked.
+func (l *land) keeperOf(t *testing.T) *Keeper {
+	t.Helper()
+	k := l.keeper(l.c)
+	l.must(k.Look(t.Context()))
+	return k
 }
 
 // having are the groups that may replace pods by what a keeper says.
@@ -197,6 +206,27 @@ func TestPausedOnTheLease(t *testing.T) {
 	set("")
 	if now := look(); now != "[g1]" {
 		t.Errorf("%s has the turn after the pause", now)
+	}
+}
+
+// A group that is deleted in its turn, and that a finalizer keeps, holds up no other.
+func TestADeletedGroupHoldsUpNoOther(t *testing.T) {
+	l := newLand(t, 2)
+	g := &v1alpha1.MysqlFailoverGroup{}
+	l.must(l.c.Get(t.Context(), types.NamespacedName{Namespace: "n", Name: "g0"}, g))
+	g.Finalizers = []string{"example.com/kept"}
+	l.must(l.c.Update(t.Context(), g))
+	l.must(l.keeper(l.c).Look(t.Context()))
+	if now := having(l.keeperOf(t), 2); !slices.Equal(now, []string{"g0"}) {
+		t.Fatalf("%v has the turn", now)
+	}
+	l.must(l.c.Delete(t.Context(), g))
+	for range 10 {
+		l.now = l.now.Add(5 * time.Second)
+		l.must(l.keeper(l.c).Look(t.Context()))
+	}
+	if now := having(l.keeperOf(t), 2); !slices.Equal(now, []string{"g1"}) {
+		t.Errorf("%v has the turn, and g0 is being deleted", now)
 	}
 }
 
