@@ -45,6 +45,7 @@ RATE ?=
 CACHES ?=
 GROUPS ?=
 FROM ?=
+WAY ?=
 
 .PHONY: help
 help: ## List the targets
@@ -108,8 +109,8 @@ test-backup-lab: build ## Every story of backups on the lab, those too that are 
 	@go -C e2e test -tags lab,long -v -count=1 -timeout 60m -run 'Backup' ./suites/
 
 .PHONY: test-upgrade-lab
-test-upgrade-lab: build ## The pods of another version of the operator reach groups under load one after the other, there and back, GROUPS=3 about 40 minutes, FROM=commit or FROM=path comes from an older one (root, Debian)
-	@MFG_UPGRADE_FROM='$(if $(wildcard $(FROM)),$(abspath $(FROM)),$(FROM))' MFG_UPGRADE_GROUPS='$(GROUPS)' go -C e2e test -tags lab,long -v -count=1 -timeout 300m -run 'TestUpgradeAtLeisure$$' ./suites/
+test-upgrade-lab: build ## The pods of another version of the operator reach groups under load one after the other, there and back, GROUPS=3 about 40 minutes, WAY=there or back plays one of them, FROM=commit or FROM=path comes from an older one (root, Debian)
+	@MFG_UPGRADE_FROM='$(if $(wildcard $(FROM)),$(abspath $(FROM)),$(FROM))' MFG_UPGRADE_GROUPS='$(GROUPS)' MFG_UPGRADE_WAY='$(WAY)' go -C e2e test -tags lab,long -v -count=1 -timeout 300m -run 'TestUpgradeAtLeisure$$' ./suites/
 
 .PHONY: test-archive-lab
 test-archive-lab: build ## Every story of the archive of binary logs on the lab, about an hour, ONLY=word plays those whose names have it, AWAY=10m is how long the bucket is away (root, Debian)
@@ -377,7 +378,7 @@ part-lab-up: $(COUNT) bin/lab
 	@$(step) bash -c 'bin/lab status >/dev/null 2>&1 || bin/lab up'
 
 part-lab: $(COUNT) build
-	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part lab -live -no-skip -- -tags lab -v -count=1 -p 1 -parallel 4 -timeout 75m ./suites/...
+	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part lab -live -no-skip -- -tags lab -v -count=1 -p 1 -parallel 3 -timeout 75m ./suites/...
 
 # The suites of the lab have installed tmux, without which these tests skip themselves in part unit-e2e.
 part-terminal: $(COUNT)

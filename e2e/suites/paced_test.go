@@ -173,9 +173,12 @@ func stays(t *testing.T, r *rolls, d time.Duration, groups ...string) {
 // Groups under load, three or as many as MFG_UPGRADE_GROUPS says, are given the pods of another version of the operator, one after the other; in the middle of the
 // first one's turn the node of all active sites is cut off. Then back to the version before: held up by a pause and a pin on the way, or, if
 // that version does not pace, one group after the other by hand, as docs/upgrades.md has it. With MFG_UPGRADE_FROM, a commit or the path of a
-// checkout of one, that one is the version before.
+// checkout of one, that one is the version before. With MFG_UPGRADE_WAY there or back only that way is played, by groups that the other version made.
 func TestUpgradeAtLeisure(t *testing.T) {
-	n, from := fleetSize(t), checkout(t, os.Getenv("MFG_UPGRADE_FROM"))
+	n, from, way := fleetSize(t), checkout(t, os.Getenv("MFG_UPGRADE_FROM")), os.Getenv("MFG_UPGRADE_WAY")
+	if !slices.Contains([]string{"", "there", "back"}, way) {
+		t.Fatalf("WAY=%s: want there or back, or nothing for both", way)
+	}
 	alone(t)
 	roomFor(t, n)
 	fromTag, toTag := "dev", anotherTag
@@ -196,13 +199,17 @@ func TestUpgradeAtLeisure(t *testing.T) {
 	if !paces {
 		before = nil // it knows of no such values
 	}
-	if err := lab.InstallVersion(t.Context(), from, fromTag, before); err != nil {
+	first := func() error { return lab.InstallVersion(t.Context(), from, fromTag, before) }
+	if way == "back" {
+		first = func() error { return lab.InstallVersion(t.Context(), "", toTag, paced) }
+	}
+	if err := first(); err != nil {
 		t.Fatal(err)
 	}
 	f := fleetUnderTest(t, n)
 	lab.Say("%d groups run: sites of %s", n, residents(t, f))
 
-	t.Run("there", func(t *testing.T) {
+	if way != "back" && !t.Run("there", func(t *testing.T) {
 		f.played(t, func(r *rolls) {
 			if err := lab.InstallVersion(t.Context(), "", toTag, paced); err != nil {
 				t.Fatal(err)
@@ -213,8 +220,7 @@ func TestUpgradeAtLeisure(t *testing.T) {
 			// Who is not whole after the failover is passed over until it is.
 			r.end(t, f.groups[0].Name, "")
 		})
-	})
-	if t.Failed() {
+	}) || way == "there" {
 		return
 	}
 	t.Run("back", func(t *testing.T) {

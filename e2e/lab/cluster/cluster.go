@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -24,6 +25,8 @@ type Cluster struct {
 	dir     string
 	cgroups cgroups
 	say     func(format string, args ...any)
+	// building is held while an image is built: two builds of the same one would share its files.
+	building sync.Mutex
 }
 
 // DefaultDir is where a lab keeps its state: $MFG_LAB_DIR or /var/lib/mfg-lab.

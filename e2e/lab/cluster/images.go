@@ -92,6 +92,8 @@ func (c *Cluster) buildProject(ctx context.Context, repo string, p projectImage)
 	if !exists(filepath.Join(repo, p.module, p.folder, "main.go")) {
 		return "", nil
 	}
+	c.building.Lock()
+	defer c.building.Unlock()
 	dir := filepath.Join(c.dir, "images")
 	binary := filepath.Join(dir, p.command)
 	args := []string{"build", "-p", "2", "-trimpath", "-ldflags", "-s -w", "-o", binary, "./" + p.folder}

@@ -208,11 +208,12 @@ func writeArchive(dst string, cfg Config, layer *os.File, layerSum string) (stri
 	if err != nil {
 		return "", fmt.Errorf("encode manifest: %w", err)
 	}
-	out, err := os.Create(dst + ".part")
+	// A file of its own: two tests may build the same image at the same time.
+	out, err := os.CreateTemp(filepath.Dir(dst), filepath.Base(dst)+".*.part")
 	if err != nil {
 		return "", fmt.Errorf("create image: %w", err)
 	}
-	defer func() { _ = out.Close() }()
+	defer func() { _, _ = out.Close(), os.Remove(out.Name()) }()
 	w := tar.NewWriter(out)
 	for _, f := range []File{
 		{Path: "manifest.json", Mode: 0o644, Data: list},
@@ -227,7 +228,7 @@ func writeArchive(dst string, cfg Config, layer *os.File, layerSum string) (stri
 		return "", fmt.Errorf("close image: %w", err)
 	}
 	// Only a whole archive gets the name that others look for.
-	if err := os.Rename(dst+".part", dst); err != nil {
+	if err := os.Rename(out.Name(), dst); err != nil {
 		return "", fmt.Errorf("publish image: %w", err)
 	}
 	return "sha256:" + digest, nil

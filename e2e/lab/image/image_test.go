@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -109,5 +110,28 @@ func TestRootfsIsFilteredAndReproducible(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".*")); len(left) != 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// Two tests may build the same image at the same time, over one that is there already.
+func TestSeveralBuildTheSameImage(t *testing.T) {
+	dst := filepath.Join(t.TempDir(), "x.tar")
+	files := []File{{Path: "x", Mode: 0o755, Data: bytes.Repeat([]byte("binary"), 1<<16)}}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			want, err := Write(dst, Config{Name: "localhost/x:1"}, files)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if got, err := Digest(dst); err != nil || got != want {
+				t.Errorf("the archive has digest %s, want %s: %v", got, want, err)
+			}
+		})
+	}
+	all.Wait()
+	if left, err := filepath.Glob(dst + ".*"); err != nil || len(left) > 0 {
+		t.Errorf("left over: %v, %v", left, err)
 	}
 }
