@@ -27,6 +27,8 @@ type Cluster struct {
 	say     func(format string, args ...any)
 	// building is held while an image is built: two builds of the same one would share its files.
 	building sync.Mutex
+	// recycling is held while volumes are emptied: another one would take those away that this one has just offered again.
+	recycling sync.Mutex
 }
 
 // DefaultDir is where a lab keeps its state: $MFG_LAB_DIR or /var/lib/mfg-lab.

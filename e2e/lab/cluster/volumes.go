@@ -57,6 +57,8 @@ func (c *Cluster) makeVolume(node, name string) (string, error) {
 // RecycleVolumes empties the volumes whose claims are gone and offers them again. It returns
 // how many that were. No provisioner does this for local volumes.
 func (c *Cluster) RecycleVolumes(ctx context.Context) (int, error) {
+	c.recycling.Lock()
+	defer c.recycling.Unlock()
 	out, err := c.Kubectl(ctx, "get", "persistentvolumes", "-l", "mysql-mfg.io/lab-volume=true", "-o", "json")
 	if err != nil {
 		return 0, err
