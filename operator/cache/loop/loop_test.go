@@ -234,8 +234,8 @@ func TestWordsDoNotTakeTheRoleBackI22(t *testing.T) {
 	}
 	w.l.said = said{}
 	w.passes(1)
-	if got := w.group().Status.Cache.ActiveSite; got != "west" {
-		t.Errorf("I22: status names %s again", got)
+	if got := w.group().Status.Cache.ActiveSite; got != "west" || w.l.loaded {
+		t.Errorf("I22: status names %s, and what stands is read again: %t", got, !w.l.loaded)
 	}
 }
 

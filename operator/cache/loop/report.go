@@ -184,7 +184,8 @@ func (l *loop) writeStatus(ctx context.Context, k look) {
 		return // what status says is not known
 	}
 	if !same(durable(k.group.Status.Cache), l.durable) {
-		return // another process moved the role: this write would take it back. Or the view lags behind this loop's own write.
+		l.loaded = false // another process moved the role, which this write would take back; or the view lags behind this loop's own write
+		return
 	}
 	k.decision.Status = l.durable
 	status := l.status(k.group, k)
