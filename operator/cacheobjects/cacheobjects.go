@@ -305,9 +305,12 @@ func (o *Objects) replace(ctx context.Context, in render.Input, have objects, wa
 		return nil
 	}
 	pod := have.pods[d.Replace]
-	uid := pod.UID
+	err := o.Client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
+	if apierrors.IsConflict(err) {
+		return nil // it changed since it was read: it may have got the traffic. The next look decides
+	}
 	out.Replaced = d.Replace
-	return client.IgnoreNotFound(o.Client.Delete(ctx, pod, client.Preconditions{UID: &uid}))
+	return client.IgnoreNotFound(err)
 }
 
 // leavingForUpdate is what the master's pod says that is to be replaced.

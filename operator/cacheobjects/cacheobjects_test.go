@@ -3,6 +3,7 @@
 package cacheobjects_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/operator/limits"
@@ -366,6 +368,30 @@ func TestWhatKeepsPodsFromBeingReplaced(t *testing.T) {
 				t.Errorf("%+v", out)
 			}
 		})
+	}
+}
+
+// A pod that got the traffic after it was read is not replaced.
+func TestAPodThatChangedMeanwhileIsNotReplaced(t *testing.T) {
+	w := newWorld(t)
+	w.must()
+	w.run("a", "b", "c")
+	w.master("a")
+	w.group.Spec.Cache.Image = "valkey/valkey:next"
+	real, is := w.c.(client.WithWatch)
+	if !is {
+		t.Fatalf("%T cannot be intercepted", w.c)
+	}
+	w.o.Client = interceptor.NewClient(real, interceptor.Funcs{
+		Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+			pod := w.pod("b")
+			pod.Labels[v1alpha1.LabelCacheTraffic] = v1alpha1.CacheTrafficOn
+			w.check(c.Update(ctx, pod))
+			return c.Delete(ctx, obj, opts...)
+		},
+	})
+	if out := w.must(); out.Replaced != "" || out.Again == 0 || w.pod("b") == nil {
+		t.Errorf("%+v", out)
 	}
 }
 

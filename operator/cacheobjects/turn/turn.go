@@ -79,9 +79,14 @@ func Next(g Group) Decision {
 		return Decision{Reason: v1alpha1.ReasonMovingRole, Message: "the cache's master is moving; no cache pod is replaced meanwhile"}
 	}
 	for _, p := range old {
-		if !g.holds(p) {
-			return replaces(p)
+		if g.holds(p) {
+			continue
 		}
+		// A master that does not work may not come back, and then this replica's copy is what takes over.
+		if m, broken := g.brokenMaster(); broken {
+			return waits(m, "to be ready, or for another one to be the master")
+		}
+		return replaces(p)
 	}
 	last := old[0]
 	if len(g.Pods) == 1 {
@@ -107,6 +112,16 @@ func awaitsReplaced(g Group) (Decision, bool) {
 
 // holds is true for the pod that is the master or that applications reach.
 func (g Group) holds(p Pod) bool { return p.Traffic || p.Site == g.Master }
+
+// brokenMaster is the master's pod if it is not ready.
+func (g Group) brokenMaster() (Pod, bool) {
+	for _, p := range g.Pods {
+		if p.Site == g.Master {
+			return p, !p.Ready
+		}
+	}
+	return Pod{}, false
+}
 
 func outdated(g Group) []Pod {
 	var out []Pod

@@ -61,6 +61,9 @@ func TestNext(t *testing.T) {
 		"a broken one first":                      {both(old(0, 1, 2), func(g *turn.Group) { g.Pods[2].Ready = false }), "c", "", v1alpha1.ReasonUpdating},
 		"a broken one whatever moves":             {both(old(0, 1, 2), func(g *turn.Group) { g.Pods[2].Ready, g.Moving = false, true }), "c", "", v1alpha1.ReasonUpdating},
 		"a broken master is not replaced":         {both(old(0), func(g *turn.Group) { g.Pods[0].Ready = false }), "", "a", v1alpha1.ReasonMovingRole},
+		"no replica while the master is broken":   {both(old(0, 1, 2), func(g *turn.Group) { g.Pods[0].Ready = false }), "", "", v1alpha1.ReasonWaitingForSite},
+		"a broken replica all the same":           {both(old(0, 1, 2), func(g *turn.Group) { g.Pods[0].Ready, g.Pods[2].Ready = false, false }), "c", "", v1alpha1.ReasonUpdating},
+		"a master that is no site any more":       {both(old(1), func(g *turn.Group) { g.Master, g.Pods[0].Linked = "gone", true }), "b", "", v1alpha1.ReasonUpdating},
 		"paused":                                  {both(old(0, 1), func(g *turn.Group) { g.Paused = "tomorrow" }), "", "", v1alpha1.ReasonPaused},
 		"no master yet":                           {both(old(0, 1, 2), func(g *turn.Group) { g.Master, g.Pods[0].Traffic = "", false }), "a", "", v1alpha1.ReasonUpdating},
 	} {
@@ -88,7 +91,7 @@ func TestNextNeverTakesTheMaster(t *testing.T) {
 			continue
 		}
 		p, other := g.Pods[at], g.Pods[1-at]
-		if p.Traffic || p.Site == g.Master || p.Current || !p.Exists || !other.Exists || d.Leave != "" {
+		if p.Traffic || p.Site == g.Master || p.Current || !p.Exists || !other.Exists || d.Leave != "" || p.Ready && other.Site == g.Master && !other.Ready {
 			t.Fatalf("%+v\n%+v", g, d)
 		}
 	}
