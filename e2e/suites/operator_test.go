@@ -153,6 +153,7 @@ func TestOperatorRestartDisturbsNobody(t *testing.T) {
 }
 
 func TestEndpointsAnswer(t *testing.T) {
+	besideOthers(t, sharedGroup)
 	g, group := whole(t)
 	t.Run("status", func(t *testing.T) {
 		list, err := lab.Status(t.Context())
