@@ -183,6 +183,15 @@ func (p *encryptedPod) command(f form, operator string, run bool) *exec.Cmd {
 	return cmd
 }
 
+// rotating is an operator that calls another site active and lets this one be writable behind offline_mode: without that window the sidecar
+// would fence it while its keys are rotated.
+func (p *encryptedPod) rotating() (url string) {
+	return p.operator(wire.Statement{
+		Namespace: "shop", Group: "orders", ActiveSite: "b", Epoch: 2, LeaseTimeoutMillis: 6000,
+		Windows: []wire.Window{{Site: "a", Purpose: wire.WindowRotation, Deadline: time.Now().Add(time.Hour)}},
+	})
+}
+
 // start runs a pod until the returned function is called.
 func (p *encryptedPod) start(f form, operator string) (end func()) {
 	p.t.Helper()
@@ -254,7 +263,7 @@ func TestRealKeyringI16I19(t *testing.T) {
 	runtime.LockOSThread() // the children die with the thread that started them
 	p := newEncryptedPod(t)
 	named := p.operator(wire.Statement{Namespace: "shop", Group: "orders", ActiveSite: "a", Epoch: 1, LeaseTimeoutMillis: 6000})
-	other := p.operator(wire.Statement{Namespace: "shop", Group: "orders", ActiveSite: "b", Epoch: 2, LeaseTimeoutMillis: 6000})
+	other := p.rotating()
 
 	// Lost before anything was escrowed: the second pod starts again.
 	if err := p.command(form{work: workBootstrap}, named, false).Run(); err != nil {
@@ -353,7 +362,7 @@ func TestRealAdoptionI20(t *testing.T) {
 	plain := newPod(t)
 	plain.asEarlierVersion()
 	p := encryptPod(t, plain)
-	other := p.operator(wire.Statement{Namespace: "shop", Group: "orders", ActiveSite: "b", Epoch: 2, LeaseTimeoutMillis: 6000})
+	other := p.rotating()
 	end := p.start(form{work: "Rotation"}, other)
 	before := p.report("escrowed, and what is encrypted is told", escrowed)
 	if _, ids, ok := strings.Cut(before.GTIDExecuted, ":"); !ok || ids != "1-3" {

@@ -53,9 +53,9 @@ func TestBackupPane(t *testing.T) {
 		want   []string
 		not    string
 	}{
-		"Well":     {func(*v1alpha1.MysqlFailoverGroup) {}, []string{"nightly 10h old, proven 34h ago in 6m52s, 14 kept (61Gi), next in", "weekly none yet, schedule suspended"}, ""},
+		"Well":     {func(*v1alpha1.MysqlFailoverGroup) {}, []string{"nightly 10h old, verified 34h ago in 6m52s, 14 kept (61Gi), next in", "weekly none yet, schedule suspended"}, ""},
 		"Running":  {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Backup.Profiles[0].Running = "monday" }, []string{"monday is being made"}, "next in"},
-		"Unproven": {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Backup.Profiles[0].VerifiedAt = nil }, []string{"10h old, never proven"}, "proven 34h"},
+		"Unproven": {func(g *v1alpha1.MysqlFailoverGroup) { g.Status.Backup.Profiles[0].VerifiedAt = nil }, []string{"10h old, never verified"}, "verified 34h"},
 		"Gone":     {func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Backup = nil }, []string{"its profile is gone"}, "weekly"},
 		"NotReady": {func(g *v1alpha1.MysqlFailoverGroup) {
 			g.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionBackupReady, Status: metav1.ConditionFalse, Reason: "BackupFailed", Message: "the bucket is full"}}
@@ -66,7 +66,7 @@ func TestBackupPane(t *testing.T) {
 		"None":      {func(g *v1alpha1.MysqlFailoverGroup) { g.Spec.Backup, g.Status.Backup = nil, nil }, nil, "Backups"},
 		"NoArchive": {func(*v1alpha1.MysqlFailoverGroup) {}, nil, "Recover"},
 		"Archive": {func(g *v1alpha1.MysqlFailoverGroup) { archived(g) },
-			[]string{"Recover", "any moment until", "ago, from", "archived by paris (3.0Gi), 1 gaps", "gap: 7 transactions of madrid in epoch 6, after 2026-11-03 01:00:00Z, before 2026-11-03 01:00:05Z"}, "PITRGap"},
+			[]string{"Recover", "any moment until", "ago, from", "archived by paris (3.0Gi), 1 gap", "gap: 7 transactions of madrid in epoch 6, after 2026-11-03 01:00:00Z, before 2026-11-03 01:00:05Z"}, "PITRGap"},
 		"ArchiveBegins": {func(g *v1alpha1.MysqlFailoverGroup) { archived(g); g.Status.Backup.PITR = nil }, []string{"no point in time yet"}, "any moment"},
 		"ArchiveBad": {func(g *v1alpha1.MysqlFailoverGroup) {
 			archived(g)

@@ -65,12 +65,12 @@ func TestCacheStep(t *testing.T) {
 		change func(*v1alpha1.CacheStatus)
 		want   string
 	}{
-		"Done": {func(*v1alpha1.CacheStatus) {}, "[x] +7.0s   cache     sessions NOT preserved [Gone], frankfurt has the traffic"},
-		"Next": {func(c *v1alpha1.CacheStatus) { c.ActiveSite = "paris" }, "[ ]         cache     follows to frankfurt"},
+		"Done": {func(*v1alpha1.CacheStatus) {}, "[x] +7.0s   cache       sessions NOT preserved [Gone], frankfurt has the traffic"},
+		"Next": {func(c *v1alpha1.CacheStatus) { c.ActiveSite = "paris" }, "[ ]         cache       follows to frankfurt"},
 		"Now": {func(c *v1alpha1.CacheStatus) {
 			c.ActiveSite, c.Transition = "", &v1alpha1.CacheTransition{Kind: v1alpha1.CacheMoveEmergency, To: "frankfurt"}
-		}, "[>] +13 s   cache     moves to frankfurt"},
-		"Before": {func(c *v1alpha1.CacheStatus) { c.LastPromotion = nil }, "[x]         cache     frankfurt had the traffic already"},
+		}, "[>] +13 s   cache       moves to frankfurt"},
+		"Before": {func(c *v1alpha1.CacheStatus) { c.LastPromotion = nil }, "[x]         cache       frankfurt had the traffic already"},
 	} {
 		s := cacheFollows(failingOver(cached(begin(Options{Group: "orders"}))))
 		g := s.m.fleet.groups["shop/orders"]

@@ -247,6 +247,9 @@ func (f *fleet) compare(g *group, old wire.GroupStatus, t feed.Told) {
 	}
 	if old.Topology != now.Topology || old.Verdict != now.Verdict || old.Reason != now.Reason {
 		words := fmt.Sprintf("%s, %s", now.Topology, now.Verdict)
+		if now.Verdict == wire.VerdictNothing {
+			words = now.Topology + ", nothing to do"
+		}
 		if now.Reason != "" && now.Reason != now.Topology {
 			words += " (" + now.Reason + ")"
 		}

@@ -93,9 +93,14 @@ func TestFrames(t *testing.T) {
 		"moving":     {model: func() Model { return moving(planned(begin(Options{Group: "orders"}))).m }},
 		"opening":    {model: func() Model { return opening(failingOver(begin(Options{Group: "orders"}))).m }},
 		"loss":       {model: func() Model { return withLoss(failingOver(begin(Options{Group: "orders"}))).m }},
+		"blocked":    {model: func() Model { return blocked(begin(Options{Group: "orders"})).m }},
+		"ordered":    {model: func() Model { return ordered(blocked(begin(Options{Group: "orders"}))).m }},
+		"reverted":   {model: func() Model { return reverted(moving(planned(begin(Options{Group: "orders"})))).m }},
+		"taken-back": {model: func() Model { return takenBack(reverted(moving(planned(begin(Options{Group: "orders"}))))).m }},
+		"proven":     {model: func() Model { return proven(begin(Options{Group: "orders"})).m }},
 		"behind":     {model: func() Model { return catchingUp(begin(Options{Group: "orders"})).m }},
 		"backing-up": {model: func() Model { return backingUp(begin(Options{Group: "orders"})).m }},
-		"restoring":  {model: func() Model { return restoring(begin(Options{Group: "orders"})).m }},
+		"restoring":  {model: func() Model { return restoring(newStory(Options{Group: "orders", Namespace: "shop"})).m }},
 		"cache-lost": {model: func() Model { return cacheLost(cached(begin(Options{Group: "orders"}))).m }},
 		"pods":       {model: func() Model { return drilled(failingOver(begin(looking(Options{Group: "orders"}))), "d").m }},
 		"logs":       {model: func() Model { return drilled(failingOver(begin(looking(Options{Group: "orders"}))), "l").m }},
@@ -122,7 +127,7 @@ func cut(s *story, d time.Duration) *story {
 
 // unreadable is what the watch of the custom resources says when the API server is gone.
 func unreadable(s *story) feed.Objects {
-	return feed.Objects{Error: "ask the API server: dial tcp 10.0.0.1:6443: i/o timeout", At: s.at.Add(ahead)}
+	return feed.Objects{Error: "the API server does not answer: dial tcp 10.0.0.1:6443: i/o timeout", At: s.at.Add(ahead)}
 }
 
 // TestNoMeaningByColourAlone: without colour every frame says the same words.

@@ -123,7 +123,7 @@ func (v groupView) summary(width int) canvas.Block {
 	}
 	if r.Hold && r.Transition == nil {
 		// No change is under way: the active site is lost or was, or its keyring is not in escrow. The decision says which.
-		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Hold", Style: canvas.Warn}, "no site may open writes until the operator lets one; a hold closes none that is open", width)...)
+		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Hold", Style: canvas.Warn}, "the operator lets no site open now; a site that is open stays open", width)...)
 	}
 	out = append(out, v.countdowns(width)...)
 	return append(out, v.forecast(r, width)...)
@@ -166,6 +166,9 @@ func (v groupView) forecast(r report.MysqlFailoverGroupReport, width int) canvas
 	f := r.Forecast
 	if f == nil || r.Transition != nil {
 		return nil
+	}
+	if d := r.Decision; d != nil && d.Verdict == wire.VerdictBlocked && f.Message == d.Message {
+		return nil // the active site is lost, and the decision above says what is in the way
 	}
 	words := f.Message
 	if f.Site != "" {

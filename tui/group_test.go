@@ -78,7 +78,7 @@ func TestHoldWithoutChange(t *testing.T) {
 	g.Hold, g.Topology, g.Verdict, g.Reason, g.Message = true, "ActiveSilent", "Blocked", "LossBudget", "frankfurt lacks at least 9 transactions"
 	s.tell(false, g)
 	frame := oneLine(s.m.Once(120))
-	if !strings.Contains(frame, "Hold no site may open writes until the operator lets one; a hold closes none that is open") {
+	if !strings.Contains(frame, "Hold the operator lets no site open now; a site that is open stays open") {
 		t.Error(frame)
 	}
 }

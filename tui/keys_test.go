@@ -152,8 +152,8 @@ func TestBlind(t *testing.T) {
 	}
 	cut(s, 40*time.Second)
 	for page, wants := range map[string][]string{
-		"":          {"STALE for 4", "custom resource 100 s", "this is old: ask the API server"},
-		":orders\n": {"STALE for 4", "custom resource 100 s", "last heard of 100 s ago: ask the API"},
+		"":          {"STALE for 4", "custom resource 100 s", "this is old: the API server does not"},
+		":orders\n": {"STALE for 4", "custom resource 100 s", "has not answered for 100 s: the API server"},
 	} {
 		s.typing(page)
 		text := s.m.frame().Bare()

@@ -24,7 +24,11 @@ func (v groupView) problems(width int) canvas.Block {
 		}
 	}
 	if len(follow) > 0 {
-		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Follows", Style: canvas.Faint}, "from that: "+strings.Join(follow, ", "), width)...)
+		from := "from that: "
+		if len(out) == 0 {
+			from = "from the change: "
+		}
+		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Follows", Style: canvas.Faint}, from+strings.Join(follow, ", "), width)...)
 	}
 	for _, n := range v.g.report.Notes {
 		if n.Kind == report.NotePause {
@@ -47,18 +51,18 @@ func problemWords(p report.Problem) string {
 func (v groupView) doubts(width int) canvas.Block {
 	var out canvas.Block
 	if v.objectErr != "" {
-		words := "the custom resource was never read: "
+		words := "the dashboard could not read the custom resource yet: "
 		if v.objects {
-			words = "the custom resource was last heard of " + paint.Seconds(v.resourceAge()) + " ago: "
+			words = "the API server has not answered for " + paint.Seconds(v.resourceAge()) + ": "
 		}
-		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Facts", Style: canvas.Bad}, words+v.objectErr, width)...)
+		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Old data", Style: canvas.Bad}, words+v.objectErr, width)...)
 	}
 	if v.g.report.Facts.Source == report.LastKnown && v.link.Error != "" {
-		words := "the last known status of the custom resource"
+		words := "this is the last known status of the custom resource"
 		if at := v.g.report.Facts.ObservedAt; at != nil {
 			words += ", changed " + v.Ago(*at) + " ago"
 		}
-		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Facts", Style: canvas.Warn}, words+": "+v.g.report.Facts.Message, width)...)
+		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Old data", Style: canvas.Warn}, words+": "+v.g.report.Facts.Message, width)...)
 	}
 	return out
 }
@@ -75,8 +79,8 @@ func (g *group) tells(p report.Problem) bool {
 func (v groupView) hints(width int) canvas.Block {
 	var out canvas.Block
 	for _, h := range v.g.report.Hints {
-		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Hint", Style: canvas.Good}, h.Message+":", width)...)
-		out = append(out, v.Command(h.Command, width)...)
+		hint := v.Signs.Paragraph(canvas.Span{Text: "Hint", Style: canvas.Good}, h.Message+":", width)
+		out = append(out, append(hint, v.Command(h.Command, width)...).Whole()...)
 	}
 	return out
 }

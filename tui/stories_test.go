@@ -20,6 +20,7 @@ func (s *story) changed(o *v1alpha1.MysqlFailoverGroup) *story {
 
 // planned goes on with a planned failover of orders whose target catches up.
 func planned(s *story) *story {
+	s.tell(false, told("orders", 7, site("paris", "primary-candidate", 0, 0), site("frankfurt", "primary-candidate", 0.2, 14), site("madrid", "dr-only", 0.4, 31)))
 	began := metav1.NewMicroTime(s.at)
 	o := object("orders", 7, "paris", "frankfurt", "madrid")
 	o.Status.PlannedFailover = &v1alpha1.PlannedFailoverStatus{
@@ -130,10 +131,10 @@ func restoring(s *story) *story {
 		sites = append(sites, one)
 	}
 	sites[0].Message = "its data are being loaded from the backup"
-	s.changed(g)
+	s.send(feed.Objects{Whole: true, Changed: []*v1alpha1.MysqlFailoverGroup{g}, At: s.at.Add(ahead)})
 	t := told("orders", 0, sites...)
 	t.ActiveSite, t.Topology, t.Forecast = "", "Bootstrapping", nil
-	s.tell(false, t)
+	s.tell(true, t)
 	return s
 }
 

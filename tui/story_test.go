@@ -66,6 +66,7 @@ func object(name string, epoch int64, sites ...string) *v1alpha1.MysqlFailoverGr
 		}
 		g.Status.Sites = append(g.Status.Sites, v1alpha1.SiteStatus{Name: s, State: state, Provisioned: true, Version: "9.7.2", Node: "worker-" + s[:1]})
 	}
+	g.Spec.Failover.PlannedLagTimeout.Duration, g.Spec.Failover.PlannedPauseTimeout.Duration = time.Minute, 5*time.Second
 	since := metav1.NewTime(noon.Add(-3 * time.Hour))
 	g.Status.ActiveSite, g.Status.Epoch, g.Status.ActiveSiteSince, g.Status.Phase = "paris", epoch, &since, v1alpha1.GroupRunning
 	g.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: "AsExpected"}}

@@ -4,6 +4,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -48,8 +49,9 @@ func (m Model) frame() canvas.Block {
 		hidden = len(body) - rows
 	}
 	if hidden > 0 {
-		body = body[:rows]
-		body[rows-1] = canvas.Line{{Text: fmt.Sprintf("%s %d more lines: space", m.signs.Ellipsis, hidden+1), Style: canvas.Faint}}
+		top := body.Top(rows - 1)
+		more := canvas.Line{{Text: fmt.Sprintf("%s %d more lines: space", m.signs.Ellipsis, len(body)-top), Style: canvas.Faint}}
+		body = append(slices.Clone(body[:top]), more)
 	}
 	out, foot := canvas.Block{m.header()}, m.footer()
 	out = append(out, body...)

@@ -29,7 +29,7 @@ func TestWhyIsOfThisFailover(t *testing.T) {
 	s := begin(Options{Group: "orders"})
 	activeSilent(s)
 	s.send(gate(s))
-	if text := s.m.frame().Bare(); !strings.Contains(text, "until the lease of paris runs out") {
+	if text := s.m.frame().Bare(); !strings.Contains(text, "until another site can open") {
 		t.Fatalf("the rule is not shown at all:\n%s", text)
 	}
 	s.tell(false, told("orders", 7, site("paris", "primary-candidate", 0, 0), site("frankfurt", "primary-candidate", 0, 0), site("madrid", "dr-only", 0, 0)))
@@ -39,7 +39,7 @@ func TestWhyIsOfThisFailover(t *testing.T) {
 	s.send(gate(s)) // an answer that was late
 	s.pass(time.Hour)
 	activeSilent(s)
-	if text := s.m.frame().Bare(); strings.Contains(text, "ran out") {
+	if text := s.m.frame().Bare(); strings.Contains(text, "Waited") {
 		t.Errorf("of the failover an hour ago:\n%s", text)
 	}
 }

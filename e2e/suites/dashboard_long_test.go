@@ -43,9 +43,9 @@ func TestDashboardShowsALostSite(t *testing.T) {
 	}
 	s.until(t, time.Minute, "The fault", "Neither the sidecar nor MySQL of "+from+" answers any more. Its lease may still run: no other site may write yet.",
 		func(frame string) error { return lacks(frame, "Unreachable", from+" silent ") })
-	s.until(t, time.Minute, "The failover", "It is decided and written down: the new epoch is persisted, and "+to+" is to be opened. What is waited for is the proof that "+from+" has stopped: the end of its lease.",
+	s.until(t, time.Minute, "The failover", "The operator has persisted the new epoch and will open "+to+". It waits for the proof that "+from+" has stopped: the end of its lease.",
 		func(frame string) error {
-			return lacks(frame, fmt.Sprintf("Changing  emergency %s → %s under epoch", from, to), "[x]", "detected", "decided", "[>]", "[ ]", "opened")
+			return lacks(frame, fmt.Sprintf("Changing  emergency %s → %s under epoch", from, to), "[x]", "detected", "decided", "[>]", "[ ]", "will take writes")
 		})
 	after := []string{fmt.Sprintf("Failover  emergency %s → %s, epoch", from, to), "* " + to, "takes writes", "detected,", "opened", "Evidence"}
 	s.until(t, 2*time.Minute, "The new active site", to+" takes writes. The time line shows each step with the time since the first sign of trouble, to scale; below it is the proof.",

@@ -97,7 +97,7 @@ func (op *Op) allowed(g *v1alpha1.MysqlFailoverGroup) error {
 }
 
 func (op *Op) plan(g *v1alpha1.MysqlFailoverGroup) []screen.Line {
-	active := cli.OrDash(g.Status.ActiveSite)
+	active := cli.OrNoSite(g.Status.ActiveSite)
 	return []screen.Line{
 		{Label: "Now", Text: fmt.Sprintf("%s; %s is active under epoch %d", encryptionNow(g), active, g.Status.Epoch)},
 		{Label: "After", Text: "every site has a keyring of its own, in escrow and sealed; redo, undo, binary and relay logs are encrypted from then on, and tables of new schemas"},

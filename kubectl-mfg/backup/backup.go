@@ -189,7 +189,7 @@ func phaseWords(b *v1alpha1.MysqlBackup) string {
 	case v1alpha1.BackupPending:
 		words = "waits"
 	case v1alpha1.BackupRunning:
-		words = "is taken from " + cli.OrDash(at.Site)
+		words = "is taken from " + cli.OrNoSite(at.Site)
 		if at.Attempts > 1 {
 			words += fmt.Sprintf(" (attempt %d)", at.Attempts)
 		}

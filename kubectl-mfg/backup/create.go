@@ -157,12 +157,12 @@ func (op *Create) completed(env cli.Environment, began time.Time) string {
 	if r.StartedAt != nil && r.FinishedAt != nil {
 		took = r.FinishedAt.Sub(*r.StartedAt)
 	}
-	words := fmt.Sprintf("backup %s is complete: %s from %s in %s", r.Metadata.Name, cmp.Or(r.Size, "its size is not known"), cli.OrDash(r.Site), duration.HumanDuration(took))
+	words := fmt.Sprintf("backup %s is complete: %s from %s in %s", r.Metadata.Name, cmp.Or(r.Size, "its size is not known"), cli.OrNoSite(r.Site), duration.HumanDuration(took))
 	if r.Encrypted {
 		words += ", encrypted"
 	}
 	if r.Verified == nil {
-		words += fmt.Sprintf("\n  it is proven once it was restored: kubectl mfg backup verify %s %s -n %s", r.Group, r.Metadata.Name, r.Metadata.Namespace)
+		words += fmt.Sprintf("\n  to verify it, which restores it into a scratch server: kubectl mfg backup verify %s %s -n %s", r.Group, r.Metadata.Name, r.Metadata.Namespace)
 	}
 	return words
 }

@@ -125,12 +125,12 @@ const (
 // plan says what goes, and what is then left.
 func (op *Delete) plan(all report.BackupList, around surroundings) []screen.Line {
 	r := *op.rep
-	what := "the artifact goes for good: " + cli.OrDash(r.Location)
+	what := "the artifact goes for good: " + cli.OrNoSite(r.Location)
 	switch {
 	case op.KeepArtifact || r.KeepsArtifact:
-		what = "the artifact stays in the storage (" + cli.OrDash(r.Location) + "), and retention does not count or remove it any more"
+		what = "the artifact stays in the storage (" + cli.OrNoSite(r.Location) + "), and retention does not count or remove it any more"
 	case op.stays != "":
-		what = "the artifact STAYS in the storage (" + cli.OrDash(r.Location) + "): " + op.stays + ". Remove it there by hand"
+		what = "the artifact STAYS in the storage (" + cli.OrNoSite(r.Location) + "): " + op.stays + ". Remove it there by hand"
 	case !r.Completed():
 		what = "what there is of it in the storage goes"
 	}
@@ -145,11 +145,11 @@ func (op *Delete) plan(all report.BackupList, around surroundings) []screen.Line
 		}
 	}
 	plan := []screen.Line{{Label: "Backup", Text: fmt.Sprintf("of %s by profile %s, %s, %s", r.Group, r.Profile, r.Phase, sizeWords(r))}, {Label: labelStorage, Text: what},
-		{Label: "Left", Text: fmt.Sprintf("%d other completed backups of %s, %d of them proven", left, r.Group, proven)}}
+		{Label: "Left", Text: fmt.Sprintf("%d other completed backups of %s, %d of them verified", left, r.Group, proven)}}
 	if r.Completed() && left == 0 {
 		plan = append(plan, screen.Line{Label: labelWarning, Text: "it is the only one: then there is nothing to restore " + r.Group + " from"})
 	} else if r.Proven() && proven == 0 {
-		plan = append(plan, screen.Line{Label: labelWarning, Text: "it is the only one that was proven"})
+		plan = append(plan, screen.Line{Label: labelWarning, Text: "it is the only verified one"})
 	}
 	for _, text := range around.warnings {
 		plan = append(plan, screen.Line{Label: labelWarning, Text: text})

@@ -27,7 +27,7 @@ func (op *Delete) gone(ctx context.Context, env cli.Environment, c Cluster, dele
 		op.rep.Message = words
 	case note != "":
 		op.rep.KeepsArtifact = true
-		return cli.ExitError, cli.Refused("%s, but its artifact is still in the storage: %s\n  if it is not wanted, remove it there: %s", words, note, cli.OrDash(op.rep.Location))
+		return cli.ExitError, cli.Refused("%s, but its artifact is still in the storage: %s\n  if it is not wanted, remove it there: %s", words, note, cli.OrNoSite(op.rep.Location))
 	}
 	return op.finish(env, cli.OutcomeDone, words)
 }

@@ -24,7 +24,10 @@ type surroundings struct {
 func (op *Delete) lookAround(ctx context.Context, c Remover, b *v1alpha1.MysqlBackup, all []v1alpha1.MysqlBackup) (out surroundings, err error) {
 	groups, err := c.Groups(ctx, "")
 	if err != nil { // not everybody may look into all namespaces
-		groups, err = c.Groups(ctx, op.Namespace)
+		if groups, err = c.Groups(ctx, op.Namespace); err == nil {
+			out.warnings = append(out.warnings, "groups of other namespaces could not be listed, so whether one of them is being restored from it is not known; "+
+				"someone who may: kubectl get mfg -A -o custom-columns=NAMESPACE:.metadata.namespace,NAME:.metadata.name,RESTORES:.status.restore.backup")
+		}
 	}
 	if apierrors.IsForbidden(err) {
 		out.warnings = []string{"you may not list groups, so whether one is being restored from it is not known"}

@@ -138,7 +138,7 @@ func (op *Verify) follow(ctx context.Context, env cli.Environment, c Cluster, as
 		return cli.ExitError, &cli.Error{Code: cli.ExitRefused, Err: fmt.Errorf("backup %s could not be restored: %s\n  take another one, and keep this one to look into it: kubectl mfg backup create %s --profile %s -n %s",
 			b.Name, cmp.Or(b.Status.Verified.Message, "the operator does not say why"), b.Spec.Group, b.Spec.Profile, b.Namespace)}
 	}
-	words := fmt.Sprintf("backup %s is proven: it was restored and checked", b.Name)
+	words := fmt.Sprintf("backup %s is verified: it was restored and checked", b.Name)
 	if s := b.Status.Verified.RestoreSeconds; s > 0 {
 		words += ", the restore took " + duration.HumanDuration(time.Duration(s)*time.Second)
 	}

@@ -93,13 +93,13 @@ func (op *Promote) allowed(g *v1alpha1.MysqlFailoverGroup) error {
 func (op *Promote) plan(r report.MysqlFailoverGroupReport) []screen.Line {
 	c := r.Cache
 	plan := []screen.Line{
-		{Label: "Now", Text: "the master is on " + cli.OrDash(c.MasterSite) + "; MySQL is active on " + cli.OrDash(r.ActiveSite)},
+		{Label: "Now", Text: "the master is on " + cli.OrNoSite(c.MasterSite) + "; MySQL is active on " + cli.OrNoSite(r.ActiveSite)},
 		{Label: "After", Text: "the master is on " + op.To + "; MySQL stays where it is"},
 		{Label: "Meanwhile", Text: "clients of the cache are cut off once and connect again through " + c.Endpoint},
 		{Label: "Sessions", Text: op.sessions(c)},
 	}
 	if op.To != r.ActiveSite {
-		plan = append(plan, screen.Line{Label: "Later", Text: "it stays on " + op.To + ", away from MySQL, until MySQL moves, or a person promotes the cache of " + cli.OrDash(r.ActiveSite)})
+		plan = append(plan, screen.Line{Label: "Later", Text: "it stays on " + op.To + ", away from MySQL, until MySQL moves, or a person promotes the cache of " + cli.OrNoSite(r.ActiveSite)})
 	}
 	return plan
 }
@@ -149,7 +149,7 @@ func (op *Promote) follow(ctx context.Context, env cli.Environment, c request.Cl
 // moveWords says how far the move is.
 func moveWords(g *v1alpha1.MysqlFailoverGroup) string {
 	if at := g.Status.Cache; at != nil && at.Transition != nil {
-		return fmt.Sprintf("moving from %s to %s", cli.OrDash(at.Transition.From), at.Transition.To)
+		return fmt.Sprintf("moving from %s to %s", cli.OrNoSite(at.Transition.From), at.Transition.To)
 	}
 	return "asked the operator"
 }

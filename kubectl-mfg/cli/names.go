@@ -15,13 +15,13 @@ func RightsHint(err error, verb, kind, namespace string) error {
 	if apierrors.IsForbidden(err) {
 		return fmt.Errorf("%w\n  see what you may do: kubectl auth can-i %s %s -n %s", err, verb, kind, namespace)
 	}
-	return fmt.Errorf("ask the API server: %w", err)
+	return fmt.Errorf("the request to the API server failed: %w", err)
 }
 
-// OrDash returns a name, or "nobody" if it is empty.
-func OrDash(s string) string {
+// OrNoSite returns the name of a site, or "no site" if it is empty.
+func OrNoSite(s string) string {
 	if s == "" {
-		return "nobody"
+		return "no site"
 	}
 	return s
 }

@@ -38,10 +38,10 @@ func explain(err error, namespace, name string) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case utilnet.IsConnectionRefused(err):
-		return fmt.Errorf("ask the API server: %w\n  see which cluster is meant: kubectl config current-context", err)
+		return fmt.Errorf("cannot reach the API server: %w\n  see which cluster is meant: kubectl config current-context", err)
 	case utilnet.IsTimeout(err):
-		return fmt.Errorf("ask the API server: %w\n  it does not answer: see which cluster is meant: kubectl config current-context\n  to wait for less long: --request-timeout=5s", err)
+		return fmt.Errorf("the API server does not answer: %w\n  see which cluster is meant: kubectl config current-context\n  to wait for less long: --request-timeout=5s", err)
 	default:
-		return fmt.Errorf("ask the API server: %w", err)
+		return fmt.Errorf("the request to the API server failed: %w", err)
 	}
 }

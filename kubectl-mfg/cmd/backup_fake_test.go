@@ -25,7 +25,7 @@ const recipient = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8
 type backupAPI struct {
 	*fakeAPI
 	backups []v1alpha1.MysqlBackup
-	// refused replaces the answer to a method and a path below the API group.
+	// refused replaces the answer to a method and a path below the API group and a namespace, or a whole path.
 	refused map[string]func(http.ResponseWriter)
 	// did is what was asked for that changes something.
 	did []string
@@ -39,6 +39,10 @@ func (f *backupAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rest, ours := strings.CutPrefix(r.URL.Path, groupsPath+"/namespaces/")
 	namespace, path, _ := strings.Cut(rest, "/")
 	if refuse, is := f.refused[r.Method+" "+path]; ours && is {
+		refuse(w)
+		return
+	}
+	if refuse, is := f.refused[r.Method+" "+r.URL.Path]; is {
 		refuse(w)
 		return
 	}

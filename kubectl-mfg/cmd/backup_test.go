@@ -250,8 +250,8 @@ func TestBackupVerify(t *testing.T) {
 		did    []string
 		want   string
 	}{
-		"Newest":      {args: "orders", then: passes, code: cli.ExitHealthy, did: []string{"annotate fresh " + asks}, want: "backup fresh is proven: it was restored and checked, the restore took 6m52s"},
-		"Named":       {args: "orders old", then: passes, code: cli.ExitHealthy, did: []string{"annotate old " + asks}, want: "backup old is proven"},
+		"Newest":      {args: "orders", then: passes, code: cli.ExitHealthy, did: []string{"annotate fresh " + asks}, want: "backup fresh is verified: it was restored and checked, the restore took 6m52s"},
+		"Named":       {args: "orders old", then: passes, code: cli.ExitHealthy, did: []string{"annotate old " + asks}, want: "backup old is verified"},
 		"ByProfile":   {args: "orders --profile nightly", then: passes, code: cli.ExitHealthy, did: []string{"annotate fresh " + asks}},
 		"JSON":        {args: "orders -o json", then: passes, code: cli.ExitHealthy, did: []string{"annotate fresh " + asks}, want: `"outcome": "Succeeded"`},
 		"NotWaiting":  {args: "orders --wait=false", code: cli.ExitHealthy, did: []string{"annotate fresh " + asks}, want: "kubectl mfg backup show fresh -n shop"},
@@ -265,11 +265,11 @@ func TestBackupVerify(t *testing.T) {
 		"Conflict":    {args: "orders", before: func(f *backupAPI) { f.busy = 2 }, then: passes, code: cli.ExitHealthy, did: []string{"annotate fresh " + asks}},
 		"Conflicts":   {args: "orders", before: func(f *backupAPI) { f.busy = 99 }, code: cli.ExitError, want: "has been modified"},
 		"Joined": {args: "orders", before: func(f *backupAPI) { f.backups[1].Annotations = map[string]string{v1alpha1.AnnotationVerifyBackup: "x"} }, then: passes, code: cli.ExitHealthy,
-			want: "is proven"},
+			want: "is verified"},
 		"TriedAgain": {args: "orders --timeout 5s", then: func(b *v1alpha1.MysqlBackup) { waitsVerified(b.Annotations[v1alpha1.AnnotationVerifyBackup])(b) }, code: cli.ExitTimeout,
 			did: []string{"annotate fresh " + asks}, want: "the verification of backup fresh is tried again: StorageUnreachable: no route"},
 		"AskedAgain": {args: "orders", before: func(f *backupAPI) { waitsVerified("x")(&f.backups[1]) }, then: passes, code: cli.ExitHealthy, did: []string{"annotate fresh " + asks},
-			want: "is proven"},
+			want: "is verified"},
 		"NotComplete": {args: "orders broken", code: cli.ExitRefused, want: "only one that is Completed can be verified"},
 		"NoneThere":   {args: "orders --profile weekly", code: cli.ExitRefused, want: "no completed backup of orders by profile weekly"},
 		"NoSuch":      {args: "orders monday", code: cli.ExitError, want: "kubectl mfg backup list"},
@@ -336,9 +336,9 @@ func TestBackupDelete(t *testing.T) {
 	}{
 		"Asked":     {args: "old", stdin: "y\n", code: cli.ExitHealthy, did: []string{"delete old"}, want: "backup old is gone"},
 		"Plan":      {args: "old", stdin: "y\n", code: cli.ExitHealthy, did: []string{"delete old"}, want: "the artifact goes for good: s3://backups/shop/orders/backups/old"},
-		"Left":      {args: "orders old", stdin: "y\n", code: cli.ExitHealthy, did: []string{"delete old"}, want: "2 other completed backups of orders, 0 of them proven"},
+		"Left":      {args: "orders old", stdin: "y\n", code: cli.ExitHealthy, did: []string{"delete old"}, want: "2 other completed backups of orders, 0 of them verified"},
 		"OnlyOne":   {args: "old --yes", before: func(f *backupAPI) { f.backups = f.backups[:1] }, code: cli.ExitHealthy, did: []string{"delete old"}, want: "it is the only one: then there is nothing to restore orders from"},
-		"OnlyGood":  {args: "old --yes", code: cli.ExitHealthy, did: []string{"delete old"}, want: "it is the only one that was proven"},
+		"OnlyGood":  {args: "old --yes", code: cli.ExitHealthy, did: []string{"delete old"}, want: "it is the only verified one"},
 		"Kept":      {args: "old --keep-artifact --yes", code: cli.ExitHealthy, did: []string{"annotate old keep-artifact", "delete old"}, want: "its artifact is still in the storage"},
 		"KeptPlan":  {args: "old --keep-artifact --yes", code: cli.ExitHealthy, did: []string{"annotate old keep-artifact", "delete old"}, want: "the artifact stays in the storage"},
 		"KeptAgain": {args: "old --keep-artifact --yes", before: func(f *backupAPI) { f.busy = 1 }, code: cli.ExitHealthy, did: []string{"annotate old keep-artifact", "delete old"}},
@@ -361,6 +361,9 @@ func TestBackupDelete(t *testing.T) {
 		}, code: cli.ExitHealthy, did: []string{"delete old"}},
 		"NotChosen": {args: "old --yes", before: restoring(""), code: cli.ExitHealthy, did: []string{"delete old"}, want: "group shop/orders-2 is to be restored from the newest backup, and has not chosen one yet"},
 		"Base":      {args: "old --yes", before: archived(-30 * time.Hour), code: cli.ExitHealthy, did: []string{"delete old"}, want: "the archive of binary logs builds on it"},
+		"RestoredElsewhere": {args: "old --yes", before: func(f *backupAPI) {
+			f.refused["GET "+groupsPath+"/mysqlfailovergroups"] = status(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
+		}, code: cli.ExitHealthy, did: []string{"delete old"}, want: "groups of other namespaces could not be listed, so whether one of them is being restored from it is not known"},
 		"GroupGone": {args: "old --yes", before: func(f *backupAPI) { f.groups = nil }, code: cli.ExitHealthy, did: []string{"delete old"}, want: "the artifact STAYS in the storage (s3://backups/shop/orders/backups/old): group orders, which knows the storage, is gone"},
 		"ProfileGone": {args: "old --yes", before: func(f *backupAPI) { f.groups[0].Spec.Backup.Profiles[0].Name = "other" }, code: cli.ExitHealthy, did: []string{"delete old"},
 			want: "backup old is gone; its artifact is still in the storage"},

@@ -59,7 +59,7 @@ func (a *app) backupsOf(cmd *cobra.Command, group, namespace string) []cobra.Com
 		words := b.Phase + ", profile " + b.Profile
 		switch {
 		case b.Proven():
-			words += ", proven"
+			words += ", verified"
 		case b.NotRestorable():
 			words += ", could not be restored"
 		}

@@ -69,6 +69,25 @@ func TestDrill(t *testing.T) {
 	}
 }
 
+// TestDrillThatMetAnOutage: the role moved between the two moves. What comes after it is no way back, and the drill does not pass.
+func TestDrillThatMetAnOutage(t *testing.T) {
+	f := loadHealthy(t)
+	f.groups[0].Status.Forecast = &v1alpha1.Forecast{Site: "frankfurt"}
+	moved := false
+	got := run(t, f, runOptions{tick: func(int) {
+		if !moved && asked(f, v1alpha1.AnnotationPlannedFailover) {
+			answerMove(f, v1alpha1.PlannedSucceeded, "Opened", "")
+			moved = true
+		} else if moved && f.groups[0].Status.ActiveSite == "frankfurt" {
+			failsOver(f, "madrid")
+			f.groups[0].Spec.Sites[2].Role = v1alpha1.PrimaryCandidate
+		}
+	}}, strings.Fields("drill orders -n shop --yes --canary=false --stay 5s")...)
+	if got.code != cli.ExitRefused || len(f.patched) != 1 || !strings.Contains(got.errOut, "the role moved during the drill: madrid is active under epoch") {
+		t.Errorf("%+v, asked %v", got, f.patched)
+	}
+}
+
 // TestDrillNotBegun: who asked for a report gets one also of a drill that was refused.
 func TestDrillNotBegun(t *testing.T) {
 	f := loadHealthy(t)

@@ -91,3 +91,25 @@ func TestRestart(t *testing.T) {
 		})
 	}
 }
+
+// TestRestartMeanwhile: an earlier time must not go over a later one, or whoever asked for that waits for it in vain.
+func TestRestartMeanwhile(t *testing.T) {
+	for name, tc := range map[string]struct {
+		key, at string
+		code    int
+	}{
+		"Later":      {v1alpha1.AnnotationRestartedAt, "2026-11-03T14:00:00Z", cli.ExitRefused},
+		"LaterSite":  {v1alpha1.RestartedAtSite("madrid"), "2026-11-03T14:00:00Z", cli.ExitRefused},
+		"SameSecond": {v1alpha1.AnnotationRestartedAt, "2026-11-03T12:00:00Z", cli.ExitRefused},
+		"Earlier":    {v1alpha1.AnnotationRestartedAt, "2026-11-03T11:00:00Z", cli.ExitHealthy},
+	} {
+		f := loadHealthy(t)
+		got := run(t, f, runOptions{stdin: "y\n", typed: func() {
+			f.groups[0].Annotations = map[string]string{tc.key: tc.at}
+		}}, strings.Fields("restart orders -n shop --wait=false")...)
+		refused := tc.code == cli.ExitRefused
+		if got.code != tc.code || (len(f.patched) == 0) != refused || strings.Contains(got.errOut, "another restart of orders was ordered meanwhile") != refused {
+			t.Errorf("%s: %+v, asked %v", name, got, f.patched)
+		}
+	}
+}

@@ -427,12 +427,12 @@ func TestBackupCompletion(t *testing.T) {
 	for args, want := range map[string][]string{
 		"__complete backup create -n shop orders --profile ":                       {"nightly\tLogical to s3://backups", ":4", ""},
 		"__complete backup create -n shop ":                                        {"orders\tRunning, active site paris", ":4", ""},
-		"__complete backup verify -n shop orders ":                                 {"fresh\tCompleted, profile nightly", "old\tCompleted, profile nightly, proven", ":4", ""},
-		"__complete backup show -n shop ":                                          {"fresh\tCompleted, profile nightly", "old\tCompleted, profile nightly, proven", ":4", ""},
-		"__complete backup delete -n shop orders ":                                 {"fresh\tCompleted, profile nightly", "old\tCompleted, profile nightly, proven", ":4", ""},
+		"__complete backup verify -n shop orders ":                                 {"fresh\tCompleted, profile nightly", "old\tCompleted, profile nightly, verified", ":4", ""},
+		"__complete backup show -n shop ":                                          {"fresh\tCompleted, profile nightly", "old\tCompleted, profile nightly, verified", ":4", ""},
+		"__complete backup delete -n shop orders ":                                 {"fresh\tCompleted, profile nightly", "old\tCompleted, profile nightly, verified", ":4", ""},
 		"__complete backup delete -n shop orders old ":                             {":4", ""},
 		"__complete restore -n shop new --from ":                                   {"orders\tRunning, active site paris", ":4", ""},
-		"__complete restore -n shop new --from orders --backup ":                   {"fresh\tCompleted, profile nightly", "old\tCompleted, profile nightly, proven", ":4", ""},
+		"__complete restore -n shop new --from orders --backup ":                   {"fresh\tCompleted, profile nightly", "old\tCompleted, profile nightly, verified", ":4", ""},
 		"__complete restore -n shop new --from orders --profile ":                  {"nightly\tLogical to s3://backups", ":4", ""},
 		"__complete restore -n other new --from-namespace shop --from x --backup ": {":4", ""},
 	} {

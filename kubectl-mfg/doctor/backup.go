@@ -62,7 +62,7 @@ func backupConditions(w World, b *report.Backups) []Finding {
 		out = append(out, one(Fail, remedy, "not ready: %s [%s]", b.Message, b.Reason)...)
 	}
 	if b.Verified != nil && !*b.Verified {
-		out = append(out, one(Fail, remedy, "not proven: %s [%s]", b.VerifiedMessage, b.VerifiedReason)...)
+		out = append(out, one(Fail, remedy, "not verified: %s [%s]", b.VerifiedMessage, b.VerifiedReason)...)
 	}
 	for _, p := range b.Profiles {
 		if p.Reason != "" && p.Message != b.Message { // a missing right to delete, for one

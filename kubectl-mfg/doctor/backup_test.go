@@ -79,7 +79,7 @@ func TestBackupFindings(t *testing.T) {
 		remedy string
 	}{
 		"NotReady":  {spoil: condition(v1alpha1.ConditionBackupReady), level: Fail, says: []string{"not ready: the operator's words [Because]"}, remedy: "kubectl mfg backup list orders -n shop"},
-		"NotProven": {spoil: condition(v1alpha1.ConditionBackupVerified), level: Fail, says: []string{"not proven: the operator's words [Because]"}, remedy: "kubectl mfg backup list orders -n shop"},
+		"NotProven": {spoil: condition(v1alpha1.ConditionBackupVerified), level: Fail, says: []string{"not verified: the operator's words [Because]"}, remedy: "kubectl mfg backup list orders -n shop"},
 		"NoDelete": {spoil: of(func(g *v1alpha1.MysqlFailoverGroup) {
 			p := &g.Status.Backup.Profiles[0]
 			p.Reason, p.Message = "NoDeleteRight", "old backups stay"

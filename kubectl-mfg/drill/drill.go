@@ -239,7 +239,7 @@ func (op *Op) Leg(ctx context.Context, env cli.Environment, c Cluster, l Leg, d 
 	out := verdict.Leg{Name: l.Name, From: l.From, To: l.To, StartedAt: env.Now().UTC(), Outcome: cli.OutcomeRefused}
 	defer func() { d.Legs = append(d.Legs, out) }()
 	there, mark := failover.Op{Request: op.Request, To: l.To}, op.Writer.Mark()
-	before, err := op.Submit(ctx, env, c, map[string]string{v1alpha1.AnnotationPlannedFailover: l.To}, op.allowed(l, &there))
+	before, err := op.Submit(ctx, env, c, map[string]string{v1alpha1.AnnotationPlannedFailover: l.To}, op.allowed(l, &there, d))
 	if err != nil {
 		out.Message = err.Error()
 		return err
@@ -268,16 +268,21 @@ func (op *Op) Leg(ctx context.Context, env cli.Environment, c Cluster, l Leg, d 
 }
 
 // allowed checks a move. The first one is confirmed for the role as the plan showed it: from another site it would be no drill of that plan, and
-// its way back would go to a site that was not active.
-func (op *Op) allowed(l Leg, move *failover.Op) func(*v1alpha1.MysqlFailoverGroup) error {
-	if l.Name != LegThere || op.shown == nil {
-		return move.Allowed
-	}
+// its way back would go to a site that was not active. The second one undoes the first: if the role has moved in between, the drill has met an
+// outage, and must not pass.
+func (op *Op) allowed(l Leg, move *failover.Op, d *verdict.Drill) func(*v1alpha1.MysqlFailoverGroup) error {
 	return func(g *v1alpha1.MysqlFailoverGroup) error {
 		if err := move.Allowed(g); err != nil {
 			return err
 		}
-		return move.Unmoved(g, op.shown)
+		switch is := g.Status; {
+		case l.Name == LegThere && op.shown != nil:
+			return move.Unmoved(g, op.shown)
+		case l.Name == legBack && len(d.Legs) > 0 && (is.ActiveSite != l.From || is.Epoch != d.Legs[0].Epoch):
+			return cli.Refused("refused: the role moved during the drill: %s is active under epoch %d, and %s was under epoch %d\n  see why: kubectl mfg history %s -n %s",
+				cli.OrNoSite(is.ActiveSite), is.Epoch, l.From, d.Legs[0].Epoch, op.Group, op.Namespace)
+		}
+		return nil
 	}
 }
 

@@ -98,18 +98,18 @@ func (u Undone) plan(g *v1alpha1.MysqlFailoverGroup) []screen.Line {
 	var plan []screen.Line
 	if u.Ordered {
 		plan = append(plan,
-			screen.Line{Label: "Now", Text: fmt.Sprintf("%s is ordered to take over, whatever is lost; the order is pending", cli.OrDash(u.Order))},
+			screen.Line{Label: "Now", Text: fmt.Sprintf("%s is ordered to take over at the price of data loss; the order is pending", cli.OrNoSite(u.Order))},
 			screen.Line{Label: "After", Text: "the order is withdrawn: the operator follows the rules of an emergency failover again"})
 	}
 	if u.underWay {
 		p := g.Status.PlannedFailover
 		plan = append(plan,
-			screen.Line{Label: "Now", Text: fmt.Sprintf("%s -> %s, %s: %s", cli.OrDash(p.From), p.To, p.Phase, p.Message)},
+			screen.Line{Label: "Now", Text: fmt.Sprintf("%s -> %s, %s: %s", cli.OrNoSite(p.From), p.To, p.Phase, p.Message)},
 			screen.Line{Label: "After", Text: "the old active site is opened again under a further epoch; if the new one is past its gate already, it is opened instead"})
 	}
 	if u.IsAsked {
 		plan = append(plan,
-			screen.Line{Label: "Now", Text: fmt.Sprintf("a planned failover to %s is asked for, and not taken up yet", cli.OrDash(u.Asked))},
+			screen.Line{Label: "Now", Text: fmt.Sprintf("a planned failover to %s is asked for, and not taken up yet", cli.OrNoSite(u.Asked))},
 			screen.Line{Label: "After", Text: "it is not asked for any more; nothing was changed"})
 	}
 	return append(plan, screen.Line{Label: "Loss", Text: "nothing"})
@@ -181,7 +181,7 @@ func (op *Op) judge(u Undone, before, after *v1alpha1.MysqlFailoverGroup, rep *r
 	if u.underWay {
 		op.judgeAnswer(after, rep)
 	} else if u.IsAsked {
-		rep.Message = fmt.Sprintf("The planned failover to %s is not asked for any more.", cli.OrDash(u.Asked))
+		rep.Message = fmt.Sprintf("The planned failover to %s is not asked for any more.", cli.OrNoSite(u.Asked))
 		if p := (Move{To: u.Asked, Before: before.Status.PlannedFailover}).ours(after); p != nil && (p.Phase == v1alpha1.PlannedMoving || p.Phase == v1alpha1.PlannedSucceeded) {
 			rep.TooLate("the planned failover to %s had begun (%s); to give it up while it is under way: %s", p.To, p.Phase, request.Withdrawal(op.Group, op.Namespace))
 		}
@@ -190,7 +190,7 @@ func (op *Op) judge(u Undone, before, after *v1alpha1.MysqlFailoverGroup, rep *r
 		return
 	}
 	goesOn := "follows the rules of an emergency failover again; see kubectl mfg explain " + op.Group + " -n " + op.Namespace
-	withdrawn := fmt.Sprintf("The order for %s to take over, whatever is lost, is withdrawn.", cli.OrDash(u.Order))
+	withdrawn := fmt.Sprintf("The order for %s to take over at the price of data loss is withdrawn.", cli.OrNoSite(u.Order))
 	switch t := after.Status.Transition; {
 	case t != nil && t.To == u.Order:
 		rep.TooLate("the role is moving to %s already (%s): that %s", t.To, t.Step, goesOn)

@@ -115,7 +115,7 @@ func (op *Op) Unmoved(g, shown *v1alpha1.MysqlFailoverGroup) error {
 	case is.Transition != nil && (was.Transition == nil || was.Transition.To != is.Transition.To):
 		return cli.Refused("refused: the role began to move to %s meanwhile, and the plan was another; %s", is.Transition.To, look)
 	case is.ActiveSite != was.ActiveSite, is.Epoch != was.Epoch, is.Transition == nil && was.Transition != nil:
-		return cli.Refused("refused: the role moved meanwhile, and the plan was another: %s is active under epoch %d; %s", cli.OrDash(is.ActiveSite), is.Epoch, look)
+		return cli.Refused("refused: the role moved meanwhile, and the plan was another: %s is active under epoch %d; %s", cli.OrNoSite(is.ActiveSite), is.Epoch, look)
 	}
 	return nil
 }
@@ -138,14 +138,14 @@ func (op *Op) plan(view request.Outlook) []screen.Line {
 		pause = 5 * time.Second
 	}
 	return []screen.Line{
-		{Label: "Now", Text: fmt.Sprintf("%s is active under epoch %d", cli.OrDash(r.ActiveSite), r.Epoch)},
-		{Label: "After", Text: fmt.Sprintf("%s is active under epoch %d; %s replicates from it", op.To, r.Epoch+1, cli.OrDash(r.ActiveSite))},
+		{Label: "Now", Text: fmt.Sprintf("%s is active under epoch %d", cli.OrNoSite(r.ActiveSite), r.Epoch)},
+		{Label: "After", Text: fmt.Sprintf("%s is active under epoch %d; %s replicates from it", op.To, r.Epoch+1, cli.OrNoSite(r.ActiveSite))},
 		{Label: "Target", Text: targetWords(view, op.To)},
 		{Label: "Pause", Text: PauseWords(view.Group, pause)},
-		{Label: "Sessions", Text: "every client session on " + cli.OrDash(r.ActiveSite) + " ends; applications must reconnect to " + r.Endpoints.Writes},
-		{Label: "Loss", Text: "nothing: " + op.To + " is opened only with all that " + cli.OrDash(r.ActiveSite) + " held, or the move is reverted"},
+		{Label: "Sessions", Text: "every client session on " + cli.OrNoSite(r.ActiveSite) + " ends; applications must reconnect to " + r.Endpoints.Writes},
+		{Label: "Loss", Text: "nothing: " + op.To + " is opened only with all that " + cli.OrNoSite(r.ActiveSite) + " held, or the move is reverted"},
 		{Label: "Undo", Text: fmt.Sprintf("while it is under way: kubectl mfg failover %s -n %s --abort; afterwards: kubectl mfg failover %s -n %s --to %s",
-			op.Group, op.Namespace, op.Group, op.Namespace, cli.OrDash(r.ActiveSite))},
+			op.Group, op.Namespace, op.Group, op.Namespace, cli.OrNoSite(r.ActiveSite))},
 	}
 }
 
@@ -154,7 +154,7 @@ func targetWords(view request.Outlook, to string) string {
 	if !known || s.LagSeconds == nil || s.Behind == nil {
 		return to + ": how far it is behind is not known; the operator waits until it is close, before it stops writes"
 	}
-	return fmt.Sprintf("%s is %.1f s and %s behind; it is waited for before writes are stopped", to, *s.LagSeconds, gtid.Transactions(*s.Behind))
+	return fmt.Sprintf("%s is %.1f s and %s behind; the operator waits until it has caught up, then stops writes", to, *s.LagSeconds, gtid.Transactions(*s.Behind))
 }
 
 // PauseWords expects what was measured before; only the bound is a promise.
@@ -169,7 +169,7 @@ func PauseWords(g *v1alpha1.MysqlFailoverGroup, bound time.Duration) string {
 		}
 		n, most = n+1, max(most, *r.WritePauseMillis)
 	}
-	words := fmt.Sprintf("writes are kept out for at most plannedPauseTimeout %s; then it is reverted", bound)
+	words := fmt.Sprintf("writes stop for at most %s (plannedPauseTimeout); after that the operator opens the old site again", bound)
 	switch n {
 	case 0:
 		return words + "; none was measured in this group yet"

@@ -107,9 +107,9 @@ func (op *Op) forcePlan(view request.Outlook) []screen.Line {
 	if e := view.Explanation; e != nil {
 		blocked = e.Message
 		if c, known := view.Candidate(op.To); known && c.LostTransactions != nil {
-			loss = fmt.Sprintf("%s all that %s accepted after it was last seen", atLeast(*c.LostTransactions), cli.OrDash(r.ActiveSite))
+			loss = fmt.Sprintf("%s all that %s accepted after it was last seen", atLeast(*c.LostTransactions), cli.OrNoSite(r.ActiveSite))
 		} else {
-			loss = "not known: nothing was seen of what " + cli.OrDash(r.ActiveSite) + " holds"
+			loss = "not known: nothing was seen of what " + cli.OrNoSite(r.ActiveSite) + " holds"
 		}
 	}
 	plan := []screen.Line{
@@ -118,7 +118,7 @@ func (op *Op) forcePlan(view request.Outlook) []screen.Line {
 		{Label: "Overrides", Text: "mode, pause, cooldown, loss budget, and sites that may still vouch for the old active site"},
 		{Label: "Keeps", Text: "the operator still waits for the lease of the old active site; but while a site that may still vouch answers it, the old one keeps accepting writes, and those are lost: first power it off, or cut its clients off"},
 		{Label: "Loss", Text: loss},
-		{Label: "Undo", Text: "until it is carried out the order stays on the group; " + request.Withdrawal(op.Group, op.Namespace) + " withdraws it. Afterwards none: what was lost can only be taken from " + cli.OrDash(r.ActiveSite) + " by hand once it is back (kubectl mfg history " + op.Group + " -n " + op.Namespace + ")"},
+		{Label: "Undo", Text: "until it is carried out the order stays on the group; " + request.Withdrawal(op.Group, op.Namespace) + " withdraws it. Afterwards none: what was lost can only be taken from " + cli.OrNoSite(r.ActiveSite) + " by hand once it is back (kubectl mfg history " + op.Group + " -n " + op.Namespace + ")"},
 	}
 	if blocked != "" {
 		plan = append(plan[:1], append([]screen.Line{{Label: "Blocked", Text: blocked}}, plan[1:]...)...)
@@ -147,7 +147,7 @@ func atLeast(transactions int64) string {
 
 // nowForce claims only what was seen: without the operator no one has checked whether the active site accepts writes.
 func nowForce(r report.MysqlFailoverGroupReport) string {
-	now := fmt.Sprintf("%s is active under epoch %d", cli.OrDash(r.ActiveSite), r.Epoch)
+	now := fmt.Sprintf("%s is active under epoch %d", cli.OrNoSite(r.ActiveSite), r.Epoch)
 	if r.Facts.Source != report.Live {
 		return now + "; whether it accepts writes cannot be seen: " + r.Facts.Message
 	}
@@ -159,7 +159,7 @@ func (op *Op) afterForce(active string) string {
 	if op.To == active {
 		return op.To + " accepts writes again, without what it may lack; what another site alone holds stays there, for a person to look at"
 	}
-	return fmt.Sprintf("%s is active under a further epoch; what %s alone holds stays there, for a person to look at", op.To, cli.OrDash(active))
+	return fmt.Sprintf("%s is active under a further epoch; what %s alone holds stays there, for a person to look at", op.To, cli.OrNoSite(active))
 }
 
 func (op *Op) followForce(ctx context.Context, env cli.Environment, c request.Cluster, rep *request.Report) error {
@@ -179,7 +179,7 @@ func (op *Op) followForce(ctx context.Context, env cli.Environment, c request.Cl
 	rep.Epoch = g.Status.Epoch
 	if rep.Take(answer) && g.Status.ActiveSite != op.To {
 		rep.Outcome, rep.Reason = cli.OutcomeRefused, v1alpha1.ReasonOvertaken
-		rep.Message += fmt.Sprintf("; by now it is %s", cli.OrDash(g.Status.ActiveSite))
+		rep.Message += fmt.Sprintf("; by now it is %s", cli.OrNoSite(g.Status.ActiveSite))
 	}
 	if rep.Outcome != cli.OutcomeDone {
 		rep.Next = fmt.Sprintf("see what the operator decides, and why: kubectl mfg explain %s -n %s", op.Group, op.Namespace)
@@ -203,7 +203,7 @@ func (op *Op) forceWords(ctx context.Context, c request.Cluster, g *v1alpha1.Mys
 		return list.Groups[0].Verdict + ": " + list.Groups[0].Message
 	}
 	if t := g.Status.Transition; t != nil {
-		return fmt.Sprintf("%s -> %s, %s", cli.OrDash(t.From), t.To, t.Step)
+		return fmt.Sprintf("%s -> %s, %s", cli.OrNoSite(t.From), t.To, t.Step)
 	}
 	return "ordered"
 }

@@ -27,7 +27,7 @@ func (op *Off) Run(ctx context.Context, env cli.Environment, c request.Cluster) 
 	g := view.Group
 	change := map[string]string{v1alpha1.KeepFencedSite(op.Site): ""}
 	plan := []screen.Line{
-		{Label: "Now", Text: fmt.Sprintf("%s is active; %s", cli.OrDash(g.Status.ActiveSite), keptNow(g))},
+		{Label: "Now", Text: fmt.Sprintf("%s is active; %s", cli.OrNoSite(g.Status.ActiveSite), keptNow(g))},
 		{Label: "After", Text: op.Site + " may take the role again, as any site of its role may; if a failover is due and waits for it, that happens now"},
 		{Label: "Undo", Text: fmt.Sprintf("kubectl mfg fence on %s %s -n %s", op.Group, op.Site, op.Namespace)},
 	}

@@ -101,7 +101,7 @@ func (op *On) allowed(g *v1alpha1.MysqlFailoverGroup) error {
 }
 
 func (op *On) plan(view request.Outlook) []screen.Line {
-	g, active := view.Group, cli.OrDash(view.Group.Status.ActiveSite)
+	g, active := view.Group, cli.OrNoSite(view.Group.Status.ActiveSite)
 	lines := []screen.Line{
 		{Label: "Now", Text: fmt.Sprintf("%s is active; %s", active, keptNow(g))},
 		{Label: "After", Text: op.Site + " accepts no writes and never takes over, not even by order; it continues to replicate and to serve reads"},

@@ -49,11 +49,11 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c request.Cluster) (
 	change := map[string]string{v1alpha1.AnnotationPauseUntil: until}
 	begun := op.begun(view.Group)
 	plan := append([]screen.Line{
-		{Label: "Now", Text: fmt.Sprintf("%s is active; %s", cli.OrDash(view.Report.ActiveSite), request.PausedNow(view.Group))},
+		{Label: "Now", Text: fmt.Sprintf("%s is active; %s", cli.OrNoSite(view.Report.ActiveSite), request.PausedNow(view.Group))},
 		{Label: "After", Text: "until " + until + " (" + op.For.String() + " by " + whose + ") the operator changes no role, replaces no pod and clones no site on its own"},
 	}, begun...)
 	plan = append(plan, []screen.Line{
-		{Label: "Risk", Text: "if " + cli.OrDash(view.Report.ActiveSite) + " is lost in that time, writes stop until the pause ends or you resume"},
+		{Label: "Risk", Text: "if " + cli.OrNoSite(view.Report.ActiveSite) + " is lost in that time, writes stop until the pause ends or you resume"},
 		{Label: "Undo", Text: "kubectl mfg resume " + op.Group + " -n " + op.Namespace},
 	}...)
 	if view.Down != "" {
@@ -98,7 +98,7 @@ func (op *Op) begun(g *v1alpha1.MysqlFailoverGroup) []screen.Line {
 		lines = append(lines, screen.Line{Label: label, Text: fmt.Sprintf(format, args...)})
 	}
 	if to, is := g.Annotations[v1alpha1.AnnotationForceFailover]; is {
-		warn("Warning", "%s is ordered to take over; a pause does not stop that: %s", cli.OrDash(to), request.Withdrawal(op.Group, op.Namespace))
+		warn("Warning", "%s is ordered to take over; a pause does not stop that: %s", cli.OrNoSite(to), request.Withdrawal(op.Group, op.Namespace))
 	}
 	asked, isAsked := g.Annotations[v1alpha1.AnnotationPlannedFailover]
 	switch p := g.Status.PlannedFailover; {
@@ -107,19 +107,19 @@ func (op *Op) begun(g *v1alpha1.MysqlFailoverGroup) []screen.Line {
 	case p != nil && p.Phase == v1alpha1.PlannedWaiting:
 		warn("Pending", "the planned failover to %s is refused (Paused), unless it begins before; ask again afterwards", p.To)
 	case isAsked:
-		warn("Pending", "the planned failover to %s is refused (Paused), unless it begins before; ask again afterwards", cli.OrDash(asked))
+		warn("Pending", "the planned failover to %s is refused (Paused), unless it begins before; ask again afterwards", cli.OrNoSite(asked))
 	}
 	if t := g.Status.Transition; t != nil && t.Kind != v1alpha1.FailoverPlanned {
 		warn("Warning", "the role is moving to %s (%s); a pause does not stop that", t.To, t.Step)
 	}
 	if site, is := g.Annotations[v1alpha1.AnnotationRecloneSite]; is {
-		warn("Warning", "a new copy of %s is ordered; a pause does not stop that", cli.OrDash(site))
+		warn("Warning", "a new copy of %s is ordered; a pause does not stop that", cli.OrNoSite(site))
 	}
 	switch site, is := g.Annotations[v1alpha1.AnnotationRotateKeyring]; {
 	case is && v1alpha1.AsksForCampaign(site):
 		warn("Pending", "the rotation of all sites begins no further step, and continues afterwards")
 	case is:
-		warn("Pending", "the rotation of the keyring of %s stops before its pod is replaced, and continues afterwards", cli.OrDash(site))
+		warn("Pending", "the rotation of the keyring of %s stops before its pod is replaced, and continues afterwards", cli.OrNoSite(site))
 	}
 	if meta.IsStatusConditionTrue(g.Status.Conditions, v1alpha1.ConditionProgressing) {
 		warn("Pending", "an update that is under way stops before the next pod is replaced, and continues afterwards")

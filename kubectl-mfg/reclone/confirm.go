@@ -27,7 +27,7 @@ func (op *Op) command() string {
 // would refuse learns that before the question.
 func (op *Op) loss(view request.Outlook) string {
 	s, _ := view.Site(op.Site)
-	active := cli.OrDash(view.Report.ActiveSite)
+	active := cli.OrNoSite(view.Report.ActiveSite)
 	lost := ""
 	switch {
 	case s.ErrantSet != "":

@@ -69,7 +69,7 @@ func (op *Op) allowed(g, shown *v1alpha1.MysqlFailoverGroup) error {
 		return cli.Refused("refused: %s is the active site\n  move the role first: kubectl mfg failover %s -n %s --to SITE", op.Site, op.Group, op.Namespace)
 	}
 	if g.Status.ActiveSite != shown.Status.ActiveSite || g.Status.Epoch != shown.Status.Epoch {
-		return cli.Refused("refused: the role moved to %s meanwhile, and %s may have transactions that it lacks; nothing was changed\n  see what would be lost now: %s", cli.OrDash(g.Status.ActiveSite), op.Site, op.command())
+		return cli.Refused("refused: the role moved to %s meanwhile, and %s may have transactions that it lacks; nothing was changed\n  see what would be lost now: %s", cli.OrNoSite(g.Status.ActiveSite), op.Site, op.command())
 	}
 	return request.NotMoving(g)
 }
@@ -78,8 +78,8 @@ func (op *Op) plan(view request.Outlook) []screen.Line {
 	s, _ := view.Site(op.Site)
 	return []screen.Line{
 		{Label: "Now", Text: fmt.Sprintf("%s is %s", op.Site, strings.ToLower(s.State))},
-		{Label: "After", Text: fmt.Sprintf("%s holds a copy of %s and replicates from it", op.Site, cli.OrDash(view.Report.ActiveSite))},
-		{Label: "Meanwhile", Text: op.Site + " takes no reads and is no candidate; " + cli.OrDash(view.Report.ActiveSite) + " reads all its data once"},
+		{Label: "After", Text: fmt.Sprintf("%s holds a copy of %s and replicates from it", op.Site, cli.OrNoSite(view.Report.ActiveSite))},
+		{Label: "Meanwhile", Text: op.Site + " takes no reads and is no candidate; " + cli.OrNoSite(view.Report.ActiveSite) + " reads all its data once"},
 		{Label: "Loss", Text: op.loss(view)},
 		{Label: "Undo", Text: "none"},
 	}
@@ -137,7 +137,7 @@ func cloneWords(g *v1alpha1.MysqlFailoverGroup, site string) string {
 		}
 		words := strings.ToLower(string(s.State))
 		if p := s.Clone; p != nil {
-			words = fmt.Sprintf("%s, %s %d %% from %s", words, p.Stage, p.Percent, cli.OrDash(p.Source))
+			words = fmt.Sprintf("%s, %s %d %% from %s", words, p.Stage, p.Percent, cli.OrNoSite(p.Source))
 			if p.ETASeconds != nil {
 				words += fmt.Sprintf(", about %s left", time.Duration(*p.ETASeconds)*time.Second)
 			}

@@ -128,7 +128,7 @@ func (r *recovery) foreign() error {
 	name, ns := r.status.KeyringSecret, r.op.Namespace
 	return cli.Refused(`refused: %s is there and holds %s, but %s is missing. It was not made by this command, so it is not touched
   if it was restored by mistake, delete it and run this again: kubectl label secret %s -n %s %s=true && kubectl delete secret %s -n %s`,
-		name, cli.OrDash(keyrings.Digest(r.secret)), r.status.KeyringDigest, name, ns, v1alpha1.LabelAllowDeletion, name, ns)
+		name, cli.OrNoSite(keyrings.Digest(r.secret)), r.status.KeyringDigest, name, ns, v1alpha1.LabelAllowDeletion, name, ns)
 }
 
 // right is something that a person must be allowed to do.

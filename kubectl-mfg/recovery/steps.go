@@ -213,7 +213,7 @@ const verifyTimeout = 15 * time.Second
 
 // withdraw deletes a Secret of ours with wrong content, if it is still the one that was read.
 func (r *recovery) withdraw(ctx context.Context) error {
-	s, digest := r.secret, cli.OrDash(keyrings.Digest(r.secret))
+	s, digest := r.secret, cli.OrNoSite(keyrings.Digest(r.secret))
 	err := r.cluster.Kube().CoreV1().Secrets(s.Namespace).Delete(ctx, s.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion},
 	})

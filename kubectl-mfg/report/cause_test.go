@@ -3,6 +3,7 @@
 package report
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -49,7 +50,13 @@ func TestProblemsByCause(t *testing.T) {
 			r.Transition = &Transition{From: tc.moving, To: tc.active}
 		}
 		var got []string
-		for _, p := range r.byCause(of(tc.in)) {
+		first, others := r.byCause(of(tc.in))
+		for _, p := range first {
+			if p.Reason == v1alpha1.ReasonSiteUnreachable && p.Site != cmp.Or(tc.moving, tc.active) {
+				t.Errorf("%s: %+v comes before what concerns the group", name, p)
+			}
+		}
+		for _, p := range append(first, others...) {
 			words := p.Site + ":" + string(p.Reason)
 			if p.Consequence {
 				words += "*"
@@ -58,6 +65,39 @@ func TestProblemsByCause(t *testing.T) {
 		}
 		if strings.Join(got, " ") != tc.want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestTheLostSiteComesBeforeWhyNothingFailsOver: the first line says what is down, the second what is in the way.
+func TestTheLostSiteComesBeforeWhyNothingFailsOver(t *testing.T) {
+	cr, view := healthy()
+	dead := &view.Status.Groups[0].Sites[0]
+	dead.State, dead.Reachable, dead.Writable = string(v1alpha1.SiteUnreachable), false, false
+	cr.Status.Conditions = append(cr.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionFailoverBlocked, Status: metav1.ConditionTrue,
+		Reason: string(v1alpha1.ReasonModeManual), Message: "failover.mode is Manual"})
+	problems := Build(cr, view).Problems
+	if len(problems) < 2 || problems[0].Reason != v1alpha1.ReasonSiteUnreachable || problems[1].Reason != v1alpha1.ReasonModeManual {
+		t.Errorf("%+v", problems)
+	}
+}
+
+// TestAPlannedFenceIsNoProblem: that of any other site is, and so is the loss of the old active site.
+func TestAPlannedFenceIsNoProblem(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind   v1alpha1.FailoverKind
+		site   string
+		reason v1alpha1.Reason
+		want   bool
+	}{
+		"Planned":     {v1alpha1.FailoverPlanned, "paris", v1alpha1.ReasonSiteFenced, true},
+		"Emergency":   {v1alpha1.FailoverEmergency, "paris", v1alpha1.ReasonSiteFenced, false},
+		"AnotherSite": {v1alpha1.FailoverPlanned, "madrid", v1alpha1.ReasonSiteFenced, false},
+		"Lost":        {v1alpha1.FailoverPlanned, "paris", v1alpha1.ReasonSiteUnreachable, false},
+	} {
+		r := MysqlFailoverGroupReport{Transition: &Transition{Kind: string(tc.kind), From: "paris", To: "frankfurt"}}
+		if got := r.meant(Problem{Site: tc.site, Reason: tc.reason}); got != tc.want {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
 }

@@ -43,17 +43,19 @@ func problemsOf(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire.Group
 			Message: fmt.Sprintf("%s change of the active site to %s is under way (%s): %s", strings.ToLower(t.Kind), t.To, t.Step, t.Reason),
 		})
 	}
-	found = append(found, conditionProblems(r)...)
 	var ofSites []Problem
 	for _, s := range r.Sites {
 		if s.Active && r.opening() {
 			continue // it is the target, and not open yet
 		}
-		if p, bad := s.problem(); bad {
+		if p, bad := s.problem(); bad && !r.meant(p) {
 			ofSites = append(ofSites, p)
 		}
 	}
-	found = append(found, r.byCause(ofSites)...)
+	first, others := r.byCause(ofSites)
+	found = append(found, first...)
+	found = append(found, conditionProblems(r)...)
+	found = append(found, others...)
 	// These prevent no failover, so they stay below the sites: during an outage the first lines say what is down.
 	found = append(found, cacheProblems(r)...)
 	found = append(found, backupProblems(r)...)
@@ -144,7 +146,7 @@ func operatorProblems(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire
 		found = append(found, Problem{Reason: v1alpha1.ReasonOperatorDown, Message: "no operator leads: nothing would fail over"})
 	case live == nil && !view.Denied && len(cr.Status.Conditions) > 0:
 		found = append(found, Problem{
-			Reason: v1alpha1.ReasonOperatorSilent, Message: "the operator says nothing of this group: how it is now is not known, nor whether it would fail over",
+			Reason: v1alpha1.ReasonOperatorSilent, Message: "the operator does not report on this group: its state is not known, nor whether it would fail over",
 		})
 	}
 	if len(cr.Status.Conditions) == 0 {
@@ -347,7 +349,7 @@ func notesOf(cr *v1alpha1.MysqlFailoverGroup, r MysqlFailoverGroupReport, now ti
 		notes = append(notes, Note{Kind: NotePause, Text: r.pauseNote(now)})
 	}
 	if to := cr.Annotations[v1alpha1.AnnotationForceFailover]; to != "" {
-		note("%s is ordered to take over, whatever is lost, and the order is pending; to withdraw it: kubectl mfg failover %s -n %s --abort",
+		note("%s is ordered to take over at the price of data loss, and the order is pending; to withdraw it: kubectl mfg failover %s -n %s --abort",
 			to, cr.Name, cr.Namespace)
 	}
 	for _, s := range r.Sites {

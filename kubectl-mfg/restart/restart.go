@@ -61,7 +61,14 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 	}
 	rep := op.Report("restart", plan, change)
 	rep.Site = op.Site
-	if _, err := op.Submit(ctx, env, c, change, op.allowed); err != nil {
+	allowed := func(g *v1alpha1.MysqlFailoverGroup) error {
+		// The earlier time would go over the later one, and whoever asked for that would wait for it in vain.
+		if op.after(g, now) != at {
+			return cli.Refused("refused: another restart of %s was ordered meanwhile\n  see how far it is: kubectl mfg status %s -n %s", op.Group, op.Group, op.Namespace)
+		}
+		return op.allowed(g)
+	}
+	if _, err := op.Submit(ctx, env, c, change, allowed); err != nil {
 		return cli.ExitError, err
 	}
 	if op.DryRun != request.DryRunNone {
@@ -129,12 +136,12 @@ func (op *Op) plan(g *v1alpha1.MysqlFailoverGroup) []screen.Line {
 	if op.Site != "" {
 		return []screen.Line{
 			{Label: "Replaces", Text: "the pod of " + op.Site + ", once every other site does its part"},
-			{Label: "Meanwhile", Text: fmt.Sprintf("%s stays active; %s serves no reads and takes no role until it is back", cli.OrDash(g.Status.ActiveSite), op.Site)},
+			{Label: "Meanwhile", Text: fmt.Sprintf("%s stays active; %s serves no reads and takes no role until it is back", cli.OrNoSite(g.Status.ActiveSite), op.Site)},
 		}
 	}
-	last := screen.Line{Label: "Last", Text: fmt.Sprintf("the role moves away from %s by a planned failover, and its pod is replaced", cli.OrDash(g.Status.ActiveSite))}
+	last := screen.Line{Label: "Last", Text: fmt.Sprintf("the role moves away from %s by a planned failover, and its pod is replaced", cli.OrNoSite(g.Status.ActiveSite))}
 	if op.stays(g) != "" {
-		last.Text = fmt.Sprintf("the pod of %s stays: spec.failover.mode is Observe, and the role does not move", cli.OrDash(g.Status.ActiveSite))
+		last.Text = fmt.Sprintf("the pod of %s stays: spec.failover.mode is Observe, and the role does not move", cli.OrNoSite(g.Status.ActiveSite))
 	}
 	return []screen.Line{
 		{Label: "Replaces", Text: "the pods of MySQL of all sites, one at a time; each must be back before the next"},

@@ -60,7 +60,7 @@ func (op *Op) apply(ctx context.Context, env cli.Environment, c Cluster, g *v1al
 		now = "it does not accept writes yet"
 	}
 	return op.finish(env, cli.OutcomeDone, fmt.Sprintf("restored: %s has the data of backup %s, on %s, after %s; %s, and the other sites are copied from it: %s",
-		op.Group, cmp.Or(op.rep.Backup, "(unnamed)"), cli.OrDash(at.Site), duration.HumanDuration(took), now, op.look()))
+		op.Group, cmp.Or(op.rep.Backup, "(unnamed)"), cli.OrNoSite(at.Site), duration.HumanDuration(took), now, op.look()))
 }
 
 func (op *Op) look() string {
@@ -165,7 +165,7 @@ func words(g *v1alpha1.MysqlFailoverGroup, since time.Duration) (string, int32) 
 		return "asked the operator", -1
 	}
 	if over(g) {
-		return "backup " + cmp.Or(r.Backup, "(unnamed)") + " is on " + cli.OrDash(r.Site) + ", which opens for writes", -1
+		return "backup " + cmp.Or(r.Backup, "(unnamed)") + " is on " + cli.OrNoSite(r.Site) + ", which opens for writes", -1
 	}
 	text := "the backup is looked for and checked"
 	percent := int32(-1)
@@ -176,7 +176,7 @@ func words(g *v1alpha1.MysqlFailoverGroup, since time.Duration) (string, int32) 
 		if r.Progress > 0 {
 			percent = r.Progress
 		}
-		return cmp.Or(r.Message, "backup "+cmp.Or(r.Backup, "(unnamed)")+" is being loaded into "+cli.OrDash(r.Site)), percent
+		return cmp.Or(r.Message, "backup "+cmp.Or(r.Backup, "(unnamed)")+" is being loaded into "+cli.OrNoSite(r.Site)), percent
 	}
 	if r.Message != "" {
 		text += ": " + r.Message

@@ -126,7 +126,7 @@ func (op *Op) asShown(g, shown *v1alpha1.MysqlFailoverGroup, to, now string) err
 		return err
 	}
 	if to != now {
-		return cli.Refused("refused: the role would move to %s by now, and the plan said %s; nothing was changed\n  look again: %s", cli.OrDash(now), cli.OrDash(to), op.again())
+		return cli.Refused("refused: the role would move to %s by now, and the plan said %s; nothing was changed\n  look again: %s", cli.OrNoSite(now), cli.OrNoSite(to), op.again())
 	}
 	return nil
 }
@@ -200,7 +200,7 @@ func (op *Op) closingLines(g *v1alpha1.MysqlFailoverGroup, to, interrupted strin
 }
 
 func nowLine(g *v1alpha1.MysqlFailoverGroup) screen.Line {
-	return screen.Line{Label: "Now", Text: fmt.Sprintf("%s is active under epoch %d; keyrings: %s", cli.OrDash(g.Status.ActiveSite), g.Status.Epoch, keyrings.VersionWords(g))}
+	return screen.Line{Label: "Now", Text: fmt.Sprintf("%s is active under epoch %d; keyrings: %s", cli.OrNoSite(g.Status.ActiveSite), g.Status.Epoch, keyrings.VersionWords(g))}
 }
 
 func stepLabel(i int) string { return fmt.Sprintf("Step %d", i+1) }

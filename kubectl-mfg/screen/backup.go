@@ -83,7 +83,7 @@ func percentWords(percent int32) string {
 	return fmt.Sprintf(" %d%%", percent)
 }
 
-// verifiedCell says when the backup was proven, or that it could not be restored.
+// verifiedCell says when the backup was verified, or that it could not be restored.
 func (o Options) verifiedCell(b report.Backup) text {
 	switch {
 	case b.VerificationWaits != nil:
@@ -291,9 +291,9 @@ func (o Options) backupCell(b *report.Backups) text {
 	}
 	switch {
 	case proven != nil:
-		cell.s += ", proven " + o.ago(*proven)
+		cell.s += ", verified " + o.ago(*proven)
 	case last != nil:
-		cell.s += ", unproven"
+		cell.s += ", not verified"
 	}
 	switch {
 	case b.Bad():

@@ -25,7 +25,7 @@ func Explanation(e report.Explained, o Options) string {
 	}
 	x := e.Explanation
 	b.WriteString(o.paragraph(text{"Decision", plain}, fmt.Sprintf("%s (%s): %s", x.Verdict, x.Reason, x.Message)))
-	b.WriteString("\n" + o.paint(text{"Rules, for or against a failover, in the order in which they are asked", bold}) + "\n")
+	b.WriteString("\n" + o.paint(text{"Rules, for or against a failover, in their order", bold}) + "\n")
 	widest := 0
 	for _, r := range x.Rules {
 		widest = max(widest, width(r.Name))

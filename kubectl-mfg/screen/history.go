@@ -114,9 +114,9 @@ func (o Options) lostWords(c report.Change) string {
 	case c.LossExact:
 		return fmt.Sprintf("exactly %s of %s: %s", gtid.Transactions(c.LostTransactions), c.From, set)
 	case c.LostTransactions > 0:
-		return fmt.Sprintf("at least %s, exact once %s was seen again: %s", gtid.Transactions(c.LostTransactions), c.From, set)
+		return fmt.Sprintf("at least %s, the exact number follows when %s is back: %s", gtid.Transactions(c.LostTransactions), c.From, set)
 	}
-	return fmt.Sprintf("none that is known, exact once %s was seen again", orNone(c.From))
+	return fmt.Sprintf("none that is known, the exact number follows when %s is back", orNone(c.From))
 }
 
 func tableName(r v1alpha1.LostRows) string {

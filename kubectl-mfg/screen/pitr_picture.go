@@ -219,7 +219,7 @@ func backupLane(s scale, r *report.Timeline) lane {
 
 func (o Options) legend(label int) string {
 	pieces := []text{{"", plain}}
-	for _, words := range []string{"= archived", "? missing", "x lost by a failover", "p planned failover", "F other failover", "v backup, proven", "b backup", "- backup that leads nowhere"} {
+	for _, words := range []string{"= archived", "? missing", "x lost by a failover", "p planned failover", "F other failover", "v backup, verified", "b backup", "- backup that leads nowhere"} {
 		pieces = append(pieces, text{words, dim})
 	}
 	pieces[0] = text{s: strings.Repeat(" ", label-2)}

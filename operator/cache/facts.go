@@ -110,6 +110,8 @@ type MySQL struct {
 	// Moving is true while its role moves. Kind is how it moves, or has moved under this epoch; empty if that is not known.
 	Moving bool
 	Kind   v1alpha1.FailoverKind
+	// From is the site that its role leaves while it moves; empty if that is not known.
+	From string
 }
 
 // Policy is what the specification says, defaults filled in.

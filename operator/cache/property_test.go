@@ -77,7 +77,7 @@ func (m *machine) happen() {
 		delete(m.full, site)
 	case "mysql":
 		kind := rapid.SampledFrom([]v1alpha1.FailoverKind{v1alpha1.FailoverPlanned, v1alpha1.FailoverEmergency}).Draw(m.t, "kind")
-		m.s.MySQL = MySQL{Active: site, Epoch: m.s.MySQL.Epoch + 1, Moving: true, Kind: kind}
+		m.s.MySQL = MySQL{Active: site, Epoch: m.s.MySQL.Epoch + 1, Moving: true, Kind: kind, From: m.s.MySQL.Active}
 	case "settled":
 		m.s.MySQL.Moving = false
 	case "letGo":

@@ -40,6 +40,9 @@ func moved(s Snapshot, d *Decision) (Transition, bool) {
 	if !s.MySQL.Moving || s.MySQL.Kind == v1alpha1.FailoverPlanned || s.Home() == "" || s.Home() == active.Site || d.Memory.FailedEpoch == s.MySQL.Epoch {
 		return Transition{}, false
 	}
+	if s.MySQL.From != "" && s.MySQL.From != active.Site && active.Master() {
+		return Transition{}, false // it is well, and on no site that MySQL leaves: home moves it, with every key
+	}
 	t := Transition{Kind: v1alpha1.CacheMoveEmergency, From: active.Site, To: target.Site}
 	switch brief := isBrief(s, d.Memory, active); {
 	case !active.Reachable && !brief:
@@ -209,6 +212,13 @@ func leaving(s Snapshot, d *Decision) (Transition, bool) {
 		return Transition{}, false
 	}
 	to := slices.MaxFunc(fit, func(a, b Pod) int { return rank(s, a, b) })
+	if i := slices.IndexFunc(fit, func(p Pod) bool { return p.Site == s.Home() }); i >= 0 {
+		to = fit[i] // each of them takes over with every key, and from another one it would have to move once more
+	}
+	if still := s.Now.Sub(orNow(d.Memory.StillSince, s.Now)); s.MySQL.Kind == v1alpha1.FailoverPlanned && still < afterMySQL {
+		*d = d.within(afterMySQL - still)
+		return Transition{}, false // MySQL has moved this moment: see afterMySQL
+	}
 	return Transition{Kind: v1alpha1.CacheMoveRollout, From: active.Site, To: to.Site}, true
 }
 

@@ -82,9 +82,13 @@ func (w *world) command(t *testing.T, words []string) string {
 			w.s.Pods = append(w.s.Pods, Pod{Site: name})
 		}
 	case "mysql":
+		from := w.s.MySQL.Active
 		w.s.MySQL = MySQL{Active: rest[0], Epoch: number64(t, rest[1])}
 		if len(rest) > 2 {
 			w.s.MySQL.Moving, w.s.MySQL.Kind = len(rest) == 3, v1alpha1.FailoverKind(rest[2])
+		}
+		if w.s.MySQL.Moving {
+			w.s.MySQL.From = from
 		}
 	case "see":
 		for _, word := range rest[1:] {

@@ -338,11 +338,14 @@ func (o *Objects) leave(ctx context.Context, pod *corev1.Pod, wanted bool) (aske
 // group collects what the decision stands on.
 func group(in render.Input, have objects, wait Patience) turn.Group {
 	g := turn.Group{Paused: wait.Paused}
-	links := map[string]bool{}
+	sites := map[string]v1alpha1.CacheSiteStatus{}
 	if status := in.Group.Status.Cache; status != nil {
-		g.Master, g.Moving = status.ActiveSite, status.Transition != nil
+		g.Master = status.ActiveSite
+		if t := status.Transition; t != nil {
+			g.Moving, g.To = true, t.To
+		}
 		for _, site := range status.Sites {
-			links[site.Name] = site.Link == "Up"
+			sites[site.Name] = site
 		}
 	}
 	if c := meta.FindStatusCondition(in.Group.Status.Conditions, v1alpha1.ConditionCacheReady); c != nil {
@@ -355,7 +358,7 @@ func group(in render.Input, have objects, wait Patience) turn.Group {
 		p := turn.Pod{Site: site.Name}
 		if pod := have.pods[site.Name]; pod != nil {
 			p.Exists, p.Going = true, pod.DeletionTimestamp != nil
-			p.Ready, p.Linked = ready(pod), links[site.Name]
+			p.Ready, p.Role, p.Linked = ready(pod), sites[site.Name].Role, sites[site.Name].Link == "Up"
 			has, want := pod.Annotations[v1alpha1.AnnotationSpecHash], have.want[site.Name]
 			held := wait.Held != nil && wait.Held(site.Name, has, want) && p.Ready // one that does not work may need just this version
 			p.Current = (has == want || held) && pod.Annotations[v1alpha1.AnnotationCacheStale] == ""

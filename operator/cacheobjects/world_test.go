@@ -135,11 +135,11 @@ func (w *world) master(site string) {
 	w.t.Helper()
 	w.group.Status.Cache = &v1alpha1.CacheStatus{ActiveSite: site}
 	for _, s := range w.group.Spec.Sites {
-		link := "Up"
+		is := v1alpha1.CacheSiteStatus{Name: s.Name, Role: v1alpha1.CacheReplica, Link: "Up"}
 		if s.Name == site {
-			link = ""
+			is.Role, is.Link = v1alpha1.CacheMaster, ""
 		}
-		w.group.Status.Cache.Sites = append(w.group.Status.Cache.Sites, v1alpha1.CacheSiteStatus{Name: s.Name, Link: link})
+		w.group.Status.Cache.Sites = append(w.group.Status.Cache.Sites, is)
 	}
 }
 

@@ -212,7 +212,7 @@ func (x explained) allowed() []wire.ExplainedRule {
 // gateForecast says what the promotion gate would ask for before a failover has begun.
 func (x explained) gateForecast() wire.ExplainedRule {
 	r := wire.ExplainedRule{Name: promotion.RuleGate, Verdict: wire.RuleOpen, Input: fmt.Sprintf(
-		"asked once a failover has begun: proof that %s is fenced, or %s of silence acknowledged by every other site",
+		"checked during a failover: proof that %s is fenced, or %s of silence acknowledged by every other site",
 		x.s.Status.ActiveSite, facts.LeaseEnd(memory.LongestLease(x.s, x.m, x.s.Status.ActiveSite)))}
 	if silent := memory.Named(x.s, promotion.SilentVouchers(x.s, x.m, x.best.Site.Name)); silent != "" {
 		return promotion.Against(promotion.RuleGate, fmt.Sprintf("by time alone it would not open: %s could still vouch for %s", silent, x.s.Status.ActiveSite),
@@ -273,11 +273,11 @@ func (x explained) loss() *wire.ExplainedLoss {
 	lost := from.Subtract(taker.All)
 	count := lost.Count()
 	l.Transactions, l.Set = &count, lost.String()
-	known := "nothing that is known"
+	known := "no known loss"
 	if count > 0 {
 		known = fmt.Sprintf("at least %d transactions", count)
 	}
-	l.Message = known + ", as of the last look at the active site; what it accepted after that is not counted"
+	l.Message = known + " at the last poll of the active site; later commits are not counted"
 	return l
 }
 

@@ -204,7 +204,7 @@ func IsFiltered(s facts.Snapshot, m facts.Memory, site facts.Site) string {
 // since. It may hold transactions that were written off (I10).
 func isUnsettled(_ facts.Snapshot, m facts.Memory, site facts.Site) string {
 	if m.Of(site.Name).Unsettled {
-		return "was replaced as the active site and was not compared with its successor yet"
+		return "used to be active; the operator has not compared its data with the new active site yet"
 	}
 	return ""
 }

@@ -81,7 +81,7 @@ func WithoutCandidate(s facts.Snapshot, m facts.Memory, exclude string) string {
 
 // HowToOrder says how a person orders a failover that the operator does not begin otherwise.
 func HowToOrder(to string) string {
-	return fmt.Sprintf("to go on now and accept what may be lost, annotate the group %s=%s", v1alpha1.AnnotationForceFailover, to)
+	return fmt.Sprintf("to fail over now and accept what may be lost, annotate the group %s=%s", v1alpha1.AnnotationForceFailover, to)
 }
 
 // LostWayOut is the way out for a lost target that no site may replace without an order. An order does not open a target that

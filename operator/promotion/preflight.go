@@ -261,8 +261,7 @@ func Patience(s facts.Snapshot, m facts.Memory, target facts.Site) time.Duration
 }
 
 func pausedMessage(s facts.Snapshot) string {
-	return fmt.Sprintf("paused until %s; to go on sooner, take the annotation %s off the group",
-		s.Policy.PausedUntil.UTC().Format(time.RFC3339), v1alpha1.AnnotationPauseUntil)
+	return fmt.Sprintf("paused until %s; to end the pause: %s", s.Policy.PausedUntil.UTC().Format(time.RFC3339), s.Group.Command("resume", "", ""))
 }
 
 // DetachedMessage says why a replica does not replicate.

@@ -29,6 +29,8 @@ const (
 type Span struct {
 	Text  string
 	Style Style
+	// Follows is set in the first piece of a line that makes no sense without the line above it.
+	Follows bool
 }
 
 // Line is the contents of one row.
@@ -203,6 +205,31 @@ const LabelWidth = 10
 // Paragraph puts words after a label in the column of labels.
 func (g Glyphs) Paragraph(label Span, words string, width int) Block {
 	return g.Wrap(label, LabelWidth, words, width)
+}
+
+// Whole makes a block one that Top does not cut in two.
+func (b Block) Whole() Block {
+	for i := 1; i < len(b); i++ {
+		if len(b[i]) > 0 {
+			b[i][0].Follows = true
+		}
+	}
+	return b
+}
+
+// Top is how many lines of a block to show where there are rows for at most so many: what is Whole is shown whole, or not at all.
+func (b Block) Top(rows int) int {
+	if len(b) <= rows {
+		return len(b)
+	}
+	top := rows
+	for top > 0 && len(b[top]) > 0 && b[top][0].Follows {
+		top--
+	}
+	if top == 0 {
+		return rows // it is higher than the screen
+	}
+	return top
 }
 
 // Draw makes the text of a block; without colour it leaves out all styles.

@@ -24,3 +24,17 @@ func TestATextIsNeverWiderThanItsColumn(t *testing.T) {
 		}
 	}
 }
+
+// TestTop: what is whole is shown whole or not at all, and what is higher than the screen is cut all the same.
+func TestTop(t *testing.T) {
+	line := func(text string) Line { return Line{{Text: text}} }
+	b := append(Block{line("a"), nil}, Block{line("hint"), line("kubectl \\"), line("get pods")}.Whole()...)
+	for rows, want := range map[int]int{1: 1, 2: 2, 3: 2, 4: 2, 5: 5, 9: 5} {
+		if got := b.Top(rows); got != want {
+			t.Errorf("%d rows: %d lines, want %d", rows, got, want)
+		}
+	}
+	if got := b[2:].Top(2); got != 2 {
+		t.Errorf("one that is too high: %d lines", got)
+	}
+}

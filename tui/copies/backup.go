@@ -56,12 +56,12 @@ func (v View) profileWords(p report.BackupProfile) string {
 	}
 	switch {
 	case p.VerifiedAt != nil:
-		words += ", proven " + v.Ago(*p.VerifiedAt) + " ago"
+		words += ", verified " + v.Ago(*p.VerifiedAt) + " ago"
 		if p.RestoreSeconds > 0 {
 			words += fmt.Sprintf(" in %s", time.Duration(p.RestoreSeconds)*time.Second)
 		}
 	case p.LastSuccess != nil:
-		words += ", never proven"
+		words += ", never verified"
 	}
 	if p.Backups > 0 {
 		words += fmt.Sprintf(", %d kept", p.Backups)

@@ -50,7 +50,7 @@ func (v View) recoverWords(p *report.PITR) string {
 		words += " (" + report.Bytes(p.Bytes) + ")"
 	}
 	if p.GapCount > 0 {
-		words += fmt.Sprintf(", %d gaps", p.GapCount)
+		words += fmt.Sprintf(", %s", gaps(p.GapCount))
 	}
 	if p.Holding {
 		words += ", binary logs are kept on the sites for it"
@@ -70,4 +70,11 @@ func gapWords(g report.PITRGap) string {
 		words += ", before " + g.Before.UTC().Format("2006-01-02 15:04:05Z")
 	}
 	return words
+}
+
+func gaps(n int32) string {
+	if n == 1 {
+		return "1 gap"
+	}
+	return fmt.Sprintf("%d gaps", n)
 }

@@ -18,7 +18,7 @@ func (v View) cacheStep(t v1alpha1.Transition, began time.Time) (step, bool) {
 	if c == nil {
 		return step{}, false
 	}
-	s := step{name: "cache", words: "follows to " + t.To, state: next}
+	s := step{kind: only("cache"), words: "follows to " + t.To, state: next}
 	p := c.LastPromotion
 	switch {
 	case c.Transition != nil:

@@ -70,11 +70,38 @@ const (
 	unknown state = '?'
 )
 
+// kind is one of the steps that changes are made of.
+type kind struct{ done, now, next string }
+
+// The steps, in the words for each state: what is under way is not told as if it were done.
+var (
+	caughtUp = kind{"caught up", "catching up", "catch up"}
+	applied  = kind{"applied", "applying", "apply"}
+	fenced   = kind{"fenced", "fencing", "fence"}
+	opened   = kind{"opened", "opening", "open"}
+)
+
+// only is a step that is told once it is done.
+func only(name string) kind { return kind{name, name, name} }
+
 // step is one step of a change.
 type step struct {
-	name, words string
-	at          time.Time
-	state       state
+	kind
+	words string
+	at    time.Time
+	state state
+}
+
+// name is what the step is called in its state.
+func (s step) name() string {
+	switch s.state {
+	case done:
+		return s.kind.done
+	case now:
+		return s.kind.now
+	case next, unknown:
+	}
+	return s.kind.next
 }
 
 // waiting draws a planned failover that has changed nothing yet.
@@ -91,10 +118,11 @@ func (v View) waiting(p report.Planned, width int) canvas.Block {
 		message = p.To + " catches up"
 	}
 	for _, s := range []step{
-		{"asked", string(p.Cause), began, done},
-		{"caught up", message, time.Time{}, now},
-		{"fenced", p.From + " takes writes until then", time.Time{}, next},
-		{"opened", p.To + " takes writes", time.Time{}, next},
+		{only("asked"), string(p.Cause), began, done},
+		{caughtUp, message, time.Time{}, now},
+		{fenced, p.From + " takes writes until then", time.Time{}, next},
+		{applied, p.To + " will apply the last commits of " + p.From, time.Time{}, next},
+		{opened, p.To + " will take writes", time.Time{}, next},
 	} {
 		out = append(out, v.stepLines(s, began, width)...)
 	}
@@ -107,12 +135,16 @@ func (v View) unfolding(t v1alpha1.Transition, width int) canvas.Block {
 	if began.IsZero() {
 		began = t.StartedAt.Time
 	}
-	head := fmt.Sprintf("%s %s under epoch %d, %s so far: %s", strings.ToLower(string(t.Kind)), v.Move(t.From, t.To), v.Report.Epoch,
+	from := v.Move(t.From, t.To)
+	if t.From == t.To {
+		from = "failover is taken back: " + t.To + " opens again"
+	}
+	head := fmt.Sprintf("%s %s under epoch %d, %s so far: %s", strings.ToLower(string(t.Kind)), from, v.Report.Epoch,
 		paint.Seconds(max(0, v.Now.Sub(began))), t.Reason)
 	out := v.Signs.Paragraph(canvas.Span{Text: "Changing", Style: canvas.Warn}, head, width)
 	for _, s := range v.steps(t, began) {
 		out = append(out, v.stepLines(s, began, width)...)
-		if s.state == now && s.name == "fenced" {
+		if s.state == now && s.kind == fenced {
 			out = append(out, v.fences(width)...)
 		}
 	}
@@ -122,29 +154,55 @@ func (v View) unfolding(t v1alpha1.Transition, width int) canvas.Block {
 // gateReasons are the reasons of a decision that waits for proof that the old active site has stopped: by then the target has applied all.
 var gateReasons = []v1alpha1.Reason{v1alpha1.ReasonAwaitingFenceProof, v1alpha1.ReasonSiteMayStillVouch, v1alpha1.ReasonLeaseOutlived, v1alpha1.ReasonForeignWriter}
 
+// steps are those of a change under way. A planned failover fences first, since only then nothing can be added to what the target has to
+// apply. In an emergency the old active site cannot be asked: what the target received is applied while proof is awaited that it has stopped.
 func (v View) steps(t v1alpha1.Transition, began time.Time) []step {
 	all := []step{
-		{"detected", string(t.Reason), began, done},
-		{"decided", fmt.Sprintf("epoch %d is persisted; no site may open writes", v.Report.Epoch), t.StartedAt.Time, done},
+		{only("detected"), string(t.Reason), began, done},
+		{only("decided"), fmt.Sprintf("epoch %d is persisted; no site may open writes", v.Report.Epoch), t.StartedAt.Time, done},
 	}
-	applied := step{"applied", t.To + " has applied all that it received", time.Time{}, done}
-	fenced := step{"fenced", "proof that " + paint.OrNone(t.From) + " has stopped", time.Time{}, next}
-	opened := step{"opened", t.To + " takes writes", time.Time{}, next}
-	switch d := v.Report.Decision; {
+	if t.From == t.To { // a planned failover was given up, and its old active site is opened again
+		words := t.To + " does not take writes yet"
+		if d := v.Report.Decision; d != nil && d.Message != "" {
+			words = d.Message
+		}
+		return append(all, step{opened, words, time.Time{}, now})
+	}
+	planned := t.Kind == v1alpha1.FailoverPlanned
+	apply := step{applied, t.To + " has applied all that it received", time.Time{}, done}
+	fence := step{fenced, "proof that " + paint.OrNone(t.From) + " has stopped", time.Time{}, next}
+	open := step{opened, t.To + " will take writes", time.Time{}, next}
+	if planned {
+		all[0].kind = only("asked")
+		fence.words, apply.words = paint.OrNone(t.From)+" takes no writes", t.To+" has applied all that "+t.From+" had"
+	}
+	d := v.Report.Decision
+	switch waits := d != nil && slices.Contains(gateReasons, v1alpha1.Reason(d.Reason)); {
 	case t.Step == v1alpha1.TransitionOpening:
-		fenced.words, fenced.state, opened.state = strings.Join(t.Evidence, "; "), done, now
+		fence.words, fence.state = strings.Join(t.Evidence, "; "), done
+		open.words, open.state = t.To+" does not take writes yet", now
 		if t.GatePassedAt != nil {
-			fenced.at = t.GatePassedAt.Time
+			fence.at = t.GatePassedAt.Time
 		}
 	case d == nil:
-		applied.words, applied.state = "not known: the operator does not answer", unknown
-		fenced.state = unknown
-	case slices.Contains(gateReasons, v1alpha1.Reason(d.Reason)):
-		fenced.words, fenced.state = d.Message, now
+		apply.words, apply.state = "not known: the operator does not answer", unknown
+		fence.state = unknown
+	case waits && planned:
+		fence.words, fence.state = d.Message, now
+		apply.words, apply.state = t.To+" will apply the last commits of "+t.From, next
+	case waits:
+		fence.words, fence.state = d.Message, now
+	case planned:
+		fence.state = done
+		apply.words, apply.state = d.Message, now
 	default:
-		applied.words, applied.state = d.Message, now
+		apply.words, apply.state = d.Message, now
 	}
-	all = append(all, applied, fenced, opened)
+	if planned {
+		all = append(all, fence, apply, open)
+	} else {
+		all = append(all, apply, fence, open)
+	}
 	if s, has := v.cacheStep(t, began); has {
 		all = append(all, s)
 	}
@@ -161,7 +219,7 @@ func (v View) stepLines(s step, began time.Time, width int) canvas.Block {
 		at = "+" + paint.Seconds(max(0, v.Now.Sub(began)))
 	}
 	st := map[state]canvas.Style{done: canvas.Good, now: canvas.Warn, next: canvas.Faint, unknown: canvas.Warn}[s.state]
-	label := fmt.Sprintf("  [%c] %-7s %-9s", s.state, at, s.name)
+	label := fmt.Sprintf("  [%c] %-7s %-11s", s.state, at, s.name())
 	return v.Signs.Wrap(canvas.Span{Text: label, Style: st}, canvas.Cells(label)+1, s.words, width)
 }
 
@@ -171,7 +229,7 @@ func (v View) fences(width int) canvas.Block {
 	for _, s := range v.Report.Sites {
 		words = append(words, s.Name+" "+paint.OrUnknown(s.Fence))
 	}
-	return v.Signs.Wrap(canvas.Span{}, 24, strings.Join(words, ", "), width)
+	return v.Signs.Wrap(canvas.Span{}, 26, strings.Join(words, ", "), width)
 }
 
 // past draws a completed change, its steps to scale.
@@ -199,8 +257,8 @@ func (v View) past(f v1alpha1.FailoverRecord, width int) canvas.Block {
 		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Evidence", Style: canvas.Faint}, e, width)...)
 	}
 	if f.LostTransactions > 0 {
-		out = append(out, v.Signs.Paragraph(canvas.Span{Text: "Lost", Style: canvas.Bad}, lostWords(f)+":", width)...)
-		out = append(out, v.Command("kubectl mfg history "+v.Report.Metadata.Name+" -n "+v.Report.Metadata.Namespace, width)...)
+		lost := v.Signs.Paragraph(canvas.Span{Text: "Lost", Style: canvas.Bad}, lostWords(f)+":", width)
+		out = append(out, append(lost, v.Command("kubectl mfg history "+v.Report.Metadata.Name+" -n "+v.Report.Metadata.Namespace, width)...).Whole()...)
 	}
 	return out
 }
@@ -220,7 +278,7 @@ func lostWords(f v1alpha1.FailoverRecord) string {
 	if !f.LossExact {
 		words = "at least " + words
 	}
-	return words + " are not in " + f.To + "; which they are, as far as it is known"
+	return words + " are missing on " + f.To + "; to list them"
 }
 
 // scale draws the time between steps to scale: a bar for each stretch, a mark at each step.

@@ -354,7 +354,7 @@ func (l *loop) mysql(group *v1alpha1.MysqlFailoverGroup) cache.MySQL {
 	s := group.Status
 	out := cache.MySQL{Active: s.ActiveSite, Epoch: s.Epoch}
 	if s.Transition != nil {
-		out.Moving, out.Kind = true, s.Transition.Kind
+		out.Moving, out.Kind, out.From = true, s.Transition.Kind, s.Transition.From
 	}
 	if told := l.told.Load(); told != nil && (told.Epoch > out.Epoch || told.Epoch == out.Epoch && (out.Moving || !told.Moving)) {
 		out = *told

@@ -292,7 +292,7 @@ func TestWhatMySQLHasDecided(t *testing.T) {
 		want   cache.MySQL
 	}{
 		{"nothing was told", v1alpha1.MysqlFailoverGroupStatus{}, nil, cache.MySQL{Active: "east", Epoch: 3}},
-		{"it moves", v1alpha1.MysqlFailoverGroupStatus{Transition: &v1alpha1.Transition{Kind: emergency}}, nil, cache.MySQL{Active: "east", Epoch: 3, Moving: true, Kind: emergency}},
+		{"it moves", v1alpha1.MysqlFailoverGroupStatus{Transition: &v1alpha1.Transition{Kind: emergency, From: "west"}}, nil, cache.MySQL{Active: "east", Epoch: 3, Moving: true, Kind: emergency, From: "west"}},
 		{"told the same", v1alpha1.MysqlFailoverGroupStatus{Transition: &v1alpha1.Transition{Kind: emergency}}, &cache.MySQL{Active: "west", Epoch: 3, Moving: true, Kind: planned}, cache.MySQL{Active: "west", Epoch: 3, Moving: true, Kind: planned}},
 		{"told of the next move", v1alpha1.MysqlFailoverGroupStatus{}, &cache.MySQL{Active: "west", Epoch: 4, Moving: true}, cache.MySQL{Active: "west", Epoch: 4, Moving: true}},
 		{"told that it moves, and status says that it is over", v1alpha1.MysqlFailoverGroupStatus{Failovers: ends(3, emergency)}, &cache.MySQL{Active: "west", Epoch: 3, Moving: true, Kind: emergency}, cache.MySQL{Active: "east", Epoch: 3, Kind: emergency}},

@@ -20,6 +20,9 @@ type Pod struct {
 	Ready   bool
 	// Traffic is true if it carries the labels by which applications reach it.
 	Traffic bool
+	// Role is what it is, as it said at the operator's last look; empty if it did not answer. A process that hangs stays Ready, and the pod
+	// of a lost node does for a while.
+	Role v1alpha1.CacheRole
 	// Linked is true for a replica whose link to its master is up, as far as status says.
 	Linked bool
 }
@@ -29,8 +32,9 @@ type Group struct {
 	Pods []Pod
 	// Master is the site of status.cache.activeSite; empty while there is none.
 	Master string
-	// Moving is true while the master changes.
+	// Moving is true while the master changes, and To is where it goes.
 	Moving bool
+	To     string
 	// Full is true while the master refuses new clients. A replica whose pod is replaced may not get in again, and its copy would be gone.
 	Full bool
 	// Paused is until when a person keeps pods from being replaced; empty if nobody does.
@@ -62,9 +66,9 @@ func Next(g Group) Decision {
 			return waits(p, "to be replaced")
 		}
 	}
-	// One that does not work costs nobody anything, and may wait for just this change.
+	// One that does not work costs nobody anything, and may wait for just this change. One that missed a probe and answers does work.
 	for _, p := range old {
-		if !p.Ready && !g.holds(p) {
+		if !p.Ready && p.Role == "" && !g.holds(p) {
 			return replaces(p)
 		}
 	}
@@ -84,7 +88,7 @@ func Next(g Group) Decision {
 		}
 		// A master that does not work may not come back, and then this replica's copy is what takes over.
 		if m, broken := g.brokenMaster(); broken {
-			return waits(m, "to be ready, or for another one to be the master")
+			return waits(m, "to answer as the master, or for another one to be the master")
 		}
 		return replaces(p)
 	}
@@ -110,14 +114,16 @@ func awaitsReplaced(g Group) (Decision, bool) {
 	return Decision{}, false
 }
 
-// holds is true for the pod that is the master or that applications reach.
-func (g Group) holds(p Pod) bool { return p.Traffic || p.Site == g.Master }
+// holds is true for the pod that is the master, or is to be, or that applications reach.
+func (g Group) holds(p Pod) bool {
+	return p.Traffic || p.Site == g.Master || g.To != "" && p.Site == g.To
+}
 
-// brokenMaster is the master's pod if it is not ready.
+// brokenMaster is the master's pod if it is not ready, or did not answer as the master.
 func (g Group) brokenMaster() (Pod, bool) {
 	for _, p := range g.Pods {
 		if p.Site == g.Master {
-			return p, !p.Ready
+			return p, !p.Ready || p.Role != v1alpha1.CacheMaster
 		}
 	}
 	return Pod{}, false

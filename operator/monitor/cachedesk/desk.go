@@ -47,7 +47,7 @@ func (c *Desk) Tell(d failover.Durable) {
 	}
 	now := cache.MySQL{Active: d.ActiveSite, Epoch: d.Epoch}
 	if d.Transition != nil {
-		now.Moving, now.Kind = true, d.Transition.Kind
+		now.Moving, now.Kind, now.From = true, d.Transition.Kind, d.Transition.From
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -109,12 +109,12 @@ func TestWhatTheCachesAreTold(t *testing.T) {
 		desk := &Desk{Port: port}
 		for _, d := range []failover.Durable{
 			{ActiveSite: "east", Epoch: 3}, {ActiveSite: "east", Epoch: 3},
-			{ActiveSite: "west", Epoch: 4, Transition: &failover.Transition{Kind: v1alpha1.FailoverPlanned}}, {ActiveSite: "west", Epoch: 4},
+			{ActiveSite: "west", Epoch: 4, Transition: &failover.Transition{Kind: v1alpha1.FailoverPlanned, From: "east"}}, {ActiveSite: "west", Epoch: 4},
 		} {
 			desk.Tell(d)
 			synctest.Wait()
 		}
-		want := []cache.MySQL{{Active: "east", Epoch: 3}, {Active: "west", Epoch: 4, Moving: true, Kind: v1alpha1.FailoverPlanned}, {Active: "west", Epoch: 4}}
+		want := []cache.MySQL{{Active: "east", Epoch: 3}, {Active: "west", Epoch: 4, Moving: true, Kind: v1alpha1.FailoverPlanned, From: "east"}, {Active: "west", Epoch: 4}}
 		if !slices.Equal(port.told, want) {
 			t.Errorf("told %+v", port.told)
 		}

@@ -175,6 +175,9 @@ func (k *Told) fenceEvents(emit Emit, d failover.Decision) {
 		if v.Reason != v1alpha1.ReasonForeignWriter {
 			continue
 		}
+		if t := d.Status.Transition; t != nil && t.Kind == v1alpha1.FailoverPlanned && v.Name == t.From {
+			continue // it was the active site a moment ago, and is fenced for the planned failover
+		}
 		k.foreign[v.Name] = true
 		if !before[v.Name] {
 			emit(v.Name, eventWriterFenced, "%s %s", v.Name, v.Message)
