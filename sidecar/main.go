@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command sidecar runs in every MySQL pod: it installs itself for the other containers, initialises the datadir, and
-// guards who may write. It holds no Kubernetes credentials. docs/fence.md says what it guarantees.
+// guards who may write. It holds no Kubernetes credentials. docs/internals/fence.md says what it guarantees.
 package main
 
 import (

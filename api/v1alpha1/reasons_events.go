@@ -107,7 +107,7 @@ const (
 	ReasonCertificateRotationRefused Reason = "CertificateRotationRefused"
 	// ReasonCertManagerMissing: spec.tls.issuerRef is set, but cert-manager is not installed.
 	ReasonCertManagerMissing Reason = "CertManagerMissing"
-	// ReasonAuthorityReplaced: the key that signs statements was missing and was made again: see docs/fence.md.
+	// ReasonAuthorityReplaced: the key that signs statements was missing and was made again: see docs/internals/fence.md.
 	ReasonAuthorityReplaced Reason = "AuthorityReplaced"
 	// ReasonConfigRestored: the ConfigMap of a site was changed by somebody else, and was put right.
 	ReasonConfigRestored Reason = "ConfigRestored"

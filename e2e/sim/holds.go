@@ -249,7 +249,7 @@ func (x *truth) attached(m *mysqld, source string) {
 func (x *truth) cloneWouldDestroy(m, donor *mysqld) bool {
 	held := m.vol.executed.union(m.vol.retrieved)
 	if own := m.vol.server; m.tampered {
-		held[own] = min(held[own], m.vol.handFrom) // what a person with SUPER commits at this very moment is theirs: docs/fence.md
+		held[own] = min(held[own], m.vol.handFrom) // what a person with SUPER commits at this very moment is theirs: docs/internals/fence.md
 	}
 	if !donor.vol.executed.contains(held) && m.vol.clone != cloneFailed {
 		x.w.fail("G5", "%s is cloned from %s and holds %v", m, donor, held)

@@ -11,7 +11,7 @@ import (
 
 // The second guard: the deadline that the sidecar's shell tells (sidecar/agent become), and the supervisor that keeps it
 // (sidecar/supervise.go). What decides is the real fence.Watch and the real watchdog.Due. The supervisor itself never
-// stands still alone here: with the sidecar, that would be two at once (docs/fence.md).
+// stands still alone here: with the sidecar, that would be two at once (docs/internals/fence.md).
 
 // tell is what a sidecar says in the moment in which its state changes.
 func (p *pod) tell(told fence.Watchdog) {

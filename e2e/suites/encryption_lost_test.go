@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,10 +22,17 @@ import (
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 )
 
-// runbook runs commands of docs/encryption.md as a person would after having set NS, GROUP and SITE, and returns what they print.
+// whenLost are the commands of the page for a keyring that is lost; the others are on that of encryption.
+var whenLost = []string{"check the keyrings", "recover with the plugin", "recover", "reclone", "roll back"}
+
+// runbook runs commands of the documentation as a person would after having set NS, GROUP and SITE, and returns what they print.
 func runbook(t *testing.T, v *vault, name, site string, more ...string) string {
 	t.Helper()
-	return documented(t, "encryption.md", name, append([]string{"NS=" + v.Namespace, "GROUP=" + v.Name, "SITE=" + site}, more...)...)
+	page := "encryption.md"
+	if slices.Contains(whenLost, name) {
+		page = "keyring-runbook.md"
+	}
+	return documented(t, page, name, append([]string{"NS=" + v.Namespace, "GROUP=" + v.Name, "SITE=" + site}, more...)...)
 }
 
 // withPlugin has a runbook find the plugin as kubectl finds it on a person's machine.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package volumelock is the lock of a site's data volume. The load of a backup, bootstrap and the sidecar take it in turn,
-// each while it changes the volume. docs/fence.md lists its file.
+// each while it changes the volume. docs/internals/fence.md lists its file.
 package volumelock
 
 import (

@@ -157,7 +157,7 @@ func neverStarts(s *scope.Scope, q request) string {
 		return ""
 	}
 	return fmt.Sprintf("mysqld ends at every start of %s, and its keyring is sealed: look at its log; if the keyring does not open the data, name the "+
-		"version that does (docs/encryption.md), or order %s%s, which throws away what is on its volume", q.site, q.site, confirmed)
+		"version that does (docs/keyring-runbook.md), or order %s%s, which throws away what is on its volume", q.site, q.site, confirmed)
 }
 
 func doesNotAnswer(s *scope.Scope, q request) string {

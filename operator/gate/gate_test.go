@@ -318,7 +318,7 @@ func TestTheMarginIsAsTheGuaranteesSayI4(t *testing.T) {
 			"rounded up to a tenth of a second, and at least a second: " + seconds(Margin(usual)) + " with the defaults",
 			"the operator waits " + seconds(usual+Margin(usual)) + " by its own clock",
 		},
-		"../../docs/fence.md": {"the promotion gate waits L + F and a margin, " + seconds(Margin(usual)) + " with the defaults"},
+		"../../docs/internals/fence.md": {"the promotion gate waits L + F and a margin, " + seconds(Margin(usual)) + " with the defaults"},
 	} {
 		raw, err := os.ReadFile(page)
 		if err != nil {

@@ -52,7 +52,7 @@ func miss(_ Group, n *Next) {
 		n.Status.Work = "" // nothing was changed yet, and the pod stays sealed
 	}
 	n.say(EventEscrowMissing, fmt.Sprintf("The escrow Secret %s of site %s is gone or changed. Do not delete or restart its pod: its memory "+
-		"holds the only copy of the keyring. See docs/encryption.md on how to restore it from there", n.Status.KeyringSecret, n.Name))
+		"holds the only copy of the keyring. See docs/keyring-runbook.md on how to restore it from there", n.Status.KeyringSecret, n.Name))
 }
 
 func isRestored(_ Group, s Site) bool {

@@ -313,7 +313,7 @@ func probe(path string, period, failures int32) *corev1.Probe {
 
 // liveness is the probe of a process that hangs rather than ends. Without a grace of its own the kubelet would give it
 // that of the pod, a minute and more. Who may write does not depend on it: the supervisor of mysqld ends mysqld with the
-// lease (docs/fence.md). The probe brings back what hangs.
+// lease (docs/internals/fence.md). The probe brings back what hangs.
 func liveness(path string) *corev1.Probe {
 	p := probe(path, 2, 3)
 	p.TerminationGracePeriodSeconds = new(hungKillPeriod)

@@ -3,7 +3,7 @@
 // Package render turns a group into the Kubernetes objects that it should have. It is pure: the same input gives the
 // same bytes, in any order of maps and lists; keys and passwords are made elsewhere and come in as values. Every
 // object carries its TypeMeta and only the fields that the operator owns, so that it can be applied by the server.
-// What the pod looks like and why is told in docs/fence.md; golden files in testdata show it.
+// What the pod looks like and why is told in docs/internals/fence.md; golden files in testdata show it.
 package render
 
 import (

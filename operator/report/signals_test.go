@@ -62,7 +62,7 @@ func TestSignalsPage(t *testing.T) {
 func signalsPage(t *testing.T, before string) string {
 	var b strings.Builder
 	b.WriteString("# Conditions, events and metrics\n\nMade from the code; `go test ./operator/report -run TestSignalsPage -update` writes it again. " +
-		"Alerts: [alerts.md](../alerts.md). The metrics of sidecars: [fence.md](../fence.md#metrics).\n\n" +
+		"Alerts: [alerts.md](../alerts.md). The metrics of sidecars: [fence.md](../internals/fence.md#metrics).\n\n" +
 		"## Conditions\n\nIn `status.conditions[]` of a group. The message says what to do.\n\n| Type | True while |\n|---|---|\n")
 	for _, c := range conditions(t) {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", c[0], c[1])

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package agent is the shell of the sidecar: it looks at MySQL, asks the operator and the peers, and carries out what
-// sidecar/fence decides. It decides nothing itself. docs/fence.md describes it as a whole.
+// sidecar/fence decides. It decides nothing itself. docs/internals/fence.md describes it as a whole.
 //
 // Locks, in the order in which they may be taken: Agent.opening, the right to change MySQL (Agent.right), then Agent.saving,
 // then Agent.mu. Nothing that can wait for the network, for MySQL or for a disk happens under mu, so that the lease's timer

@@ -2,7 +2,7 @@
 
 // Package fence decides whether the MySQL beside this sidecar may accept commits: when it is fenced, when it is
 // opened, and what this sidecar tells its peers. It is pure: state and facts in, a decision out. It does no I/O and
-// reads no clock. docs/fence.md is its prose, docs/internals/invariants.md numbers what it guarantees:
+// reads no clock. docs/internals/fence.md is its prose, docs/internals/invariants.md numbers what it guarantees:
 //
 //	I1 at most one site accepts commits per epoch
 //	I2 no commit is accepted under an old epoch once a newer one is open

@@ -2,7 +2,7 @@
 
 // Package watchdog is the second guard of who may write: a deadline in memory that the sidecar and the supervisor of
 // mysqld share. The sidecar moves it while its lease lasts; the supervisor kills mysqld when it is reached. Nothing
-// between the two can block: no network, no disk, no log, no kubelet. docs/fence.md states what follows from it.
+// between the two can block: no network, no disk, no log, no kubelet. docs/internals/fence.md states what follows from it.
 //
 // Times are on a clock of the one kernel that runs both processes (Now), which also counts while the machine sleeps.
 package watchdog
