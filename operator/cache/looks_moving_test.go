@@ -58,6 +58,8 @@ func TestLooksAtMoves(t *testing.T) {
 		{name: "handing over: the old master has not let go after all", given: "hung 10s; " + planned + "100ms", want: goesOn},
 		{name: "handing over: not caught up", given: "see west down; " + planned + "1s", want: "as before CacheMoving; Planned" + back},
 		{name: "handing over: too late", given: planned + "1950ms", want: "as before CacheMoving; Planned" + back, says: "within 2s"},
+		{name: "handing over: a new leader gives it its whole time again", given: "began 100ms; " + planned + "1950ms", want: goesOn},
+		{name: "handing over: begun by a leader whose clock is ahead", given: "began 100ms; " + planned + "-5s", want: goesOn},
 		{name: "handing over: to a removed site", given: "see west removed; " + planned + "1s", want: "as before CacheMoving; Planned" + back},
 		{name: "handing over: to a removed site in an emergency", given: "see west removed; " + emergency + "1s", want: "as before CacheMoving; Emergency" + back},
 		{name: "handing over: to no pod in an emergency", given: "see west gone; " + emergency + "1s", want: givenUp},

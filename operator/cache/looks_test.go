@@ -114,6 +114,9 @@ func (w *world) given(t *testing.T, words []string) bool {
 			Kind: v1alpha1.CacheMove(words[1]), From: or(words[2]), To: words[3], Method: v1alpha1.CacheMethod(words[4]), Reason: Reason(or(words[5])),
 			Epoch: number64(t, "="+words[6]), ToRun: or(words[7]), StartedAt: metav1.NewMicroTime(ago(words[8])),
 		}
+		if w.m.Began.IsZero() { // by the process that looks at it now
+			w.m.Began = ago(words[8])
+		}
 	case "last":
 		w.s.Status.Last = &Promotion{
 			Kind: v1alpha1.CacheMove(words[1]), From: words[2], To: words[3], Epoch: number64(t, "="+words[4]), At: metav1.NewMicroTime(ago(words[5])),

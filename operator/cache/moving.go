@@ -41,12 +41,19 @@ func moving(s Snapshot, d Decision) Decision {
 // quiet says nothing of a move in the condition, unless it takes long.
 func (d Decision) quiet(s Snapshot) Decision {
 	t := s.Status.Transition
-	d.Keep = age(s) < movingQuiet
+	d.Keep = age(s, d.Memory) < movingQuiet
 	return d.say(false, v1alpha1.ReasonCacheMoving, "the master of the cache moves to %s (%s)", t.To, t.Kind).within(hurry)
 }
 
-// age is how long a transition has been under way.
-func age(s Snapshot) time.Duration { return s.Now.Sub(s.Status.Transition.StartedAt.Time) }
+// age is how long a transition has been under way, as far as this process knows: it may have begun under a leader whose clock differs. A move
+// that a new leader takes up gets its whole time again.
+func age(s Snapshot, m Memory) time.Duration {
+	mine, whole := s.Now.Sub(m.Began), s.Now.Sub(s.Status.Transition.StartedAt.Time)
+	if whole < 0 || whole > mine {
+		return mine
+	}
+	return whole
+}
 
 // budget is how long the old master of a transition has to hand over.
 func budget(s Snapshot) time.Duration {
@@ -109,7 +116,7 @@ func masterBeganAgain(s Snapshot, from Pod) bool {
 // one that keeps the most, which may be the old one, with what it read from its volume.
 func masterRestarted(s Snapshot, d Decision, from, to Pod) Decision {
 	t := *s.Status.Transition
-	if from.Loading && (!eligible(to) || to.Keys == 0) && age(s) < loadingPatience {
+	if from.Loading && (!eligible(to) || to.Keys == 0) && age(s, d.Memory) < loadingPatience {
 		return d // what it reads may be all that there is
 	}
 	if holder, found := best(s); found && (!eligible(to) || to.Keys == 0) {
@@ -128,9 +135,9 @@ func masterRestarted(s Snapshot, d Decision, from, to Pod) Decision {
 func settle(s Snapshot, d Decision, from, to Pod) Decision {
 	t := *s.Status.Transition
 	d = traffic(s, d, to)
-	cut := from.Site == to.Site || !from.Reachable || !from.CutAt.Before(t.StartedAt.Time) || age(s) > cutMost
+	cut := from.Site == to.Site || !from.Reachable || !from.CutAt.Before(t.StartedAt.Time) || age(s, d.Memory) > cutMost
 	// One that cannot follow, because it does not reach the new master, must not keep the move open: keep goes on trying.
-	if from.Site != to.Site && from.Reachable && from.Role == v1alpha1.CacheMaster && age(s) <= cutMost {
+	if from.Site != to.Site && from.Reachable && from.Role == v1alpha1.CacheMaster && age(s, d.Memory) <= cutMost {
 		d = d.do(Follow{from.Site, to.Site})
 	}
 	if !cut {
@@ -189,7 +196,7 @@ func lossMessage(t Transition) string {
 
 // handOver has the old master, which answers, hand over its role with every key.
 func handOver(s Snapshot, d Decision, from, to Pod) Decision {
-	fit, left := to.Follows(from.Site) && !to.Removed, budget(s)-age(s)
+	fit, left := to.Follows(from.Site) && !to.Removed, budget(s)-age(s, d.Memory)
 	emergency := s.Status.Transition.Kind == v1alpha1.CacheMoveEmergency
 	fit = fit && (emergency || to.TakesOver(from.Site)) // the Service must not lead to one that could only fail; an emergency promotes it then
 	d.Memory.HungSince = time.Time{}
@@ -267,7 +274,7 @@ func hung(s Snapshot, d Decision, from, to Pod) Decision {
 func without(s Snapshot, d Decision, to Pod) Decision {
 	t := *s.Status.Transition
 	patient := t.Method == v1alpha1.CacheByTakeOver && t.Kind != v1alpha1.CacheMoveOnly
-	if emergency := t.Kind == v1alpha1.CacheMoveEmergency; patient && age(s) < budget(s) && (!emergency || isBrief(s, d.Memory, s.Pod(t.From))) {
+	if emergency := t.Kind == v1alpha1.CacheMoveEmergency; patient && age(s, d.Memory) < budget(s) && (!emergency || isBrief(s, d.Memory, s.Pod(t.From))) {
 		return d // a lost answer must not cost the sessions, where MySQL failed alone or not at all
 	}
 	better, found := best(s)

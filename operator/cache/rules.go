@@ -119,7 +119,7 @@ func away(s Snapshot, d *Decision) (Transition, bool) {
 	}
 	since := d.Memory.of(active.Site).MissedSince
 	lately := d.Memory.OnlyAt
-	if last := s.Status.Last; last != nil && last.Kind == v1alpha1.CacheMoveOnly && last.From != last.To && last.At.After(lately) {
+	if last := s.Status.Last; last != nil && last.Kind == v1alpha1.CacheMoveOnly && last.From != last.To && last.At.After(lately) && !last.At.After(s.Now) {
 		lately = last.At.Time
 	}
 	switch {

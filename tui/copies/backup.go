@@ -95,7 +95,7 @@ func (v View) Restore(width int) canvas.Block {
 	if r.Phase == string(v1alpha1.RestoreLoading) {
 		words += ", loaded into " + paint.OrNone(r.Site)
 		if r.Progress > 0 { // else the progress is unknown
-			words += fmt.Sprintf(", %d %%", r.Progress)
+			words += fmt.Sprintf(", %d%%", r.Progress)
 		}
 	}
 	if r.Phase == string(v1alpha1.RestoreFailed) {
