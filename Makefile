@@ -19,14 +19,14 @@ TOOL_helm := helm.sh/helm/v4/cmd/helm
 
 # The parts of `make check`, in the order in which they run.
 CHECKS := format lint tidy generated unit unit-e2e
-# The parts of `make test`. The lab takes longest, and waits more than it computes. So the tests of servers run beside it, and what needs
-# neither the nodes of the lab nor root runs beside both, one package at a time. They give way, so their time limits are long. The last of
-# what gives way most needs programs that the lab is made of, and waits for them.
+# The parts of `make test`. Servers and the lab wait more than they compute. So the other tests of servers run beside the longest, the
+# lab starts beside it too, and what needs neither the nodes of the lab nor root runs beside all of them, one package at a time. It gives
+# way, so its time limits are long. The last of it needs programs that the lab is made of, and waits for them.
 FIRST := format tidy generated root
-SERVERS := mysqld backup valkey clone adopt
+BESIDE_MYSQLD := backup valkey clone adopt
 GIVE_WAY := lint unit unit-e2e helm release race apiserver
 LAST := terminal
-TESTS := $(FIRST) $(SERVERS) lab-up lab $(GIVE_WAY) $(LAST)
+TESTS := $(FIRST) mysqld $(BESIDE_MYSQLD) lab-up lab $(GIVE_WAY) $(LAST)
 
 # What compiles has huge pages.
 HUGE := e2e/lab/cluster/huge-pages.sh
@@ -63,12 +63,11 @@ test: $(COUNT) ## Everything: check, helm, mysqld and the lab suites (root, Debi
 	trap 'for group in $$beside; do kill -TERM -- -$$group; done; exit 130' INT TERM; \
 	$(call each,$(FIRST)) \
 	$(MAKE) --no-print-directory mmdebstrap; \
-	$(call beside,all,MFG_HUGE_PAGES=0 LAB_COMES=1 GOFLAGS="$(GOFLAGS) -p=1",hack/give-way.sh 10,$(GIVE_WAY)) gives_way=$$!; \
-	$(call beside,lab,MFG_HUGE_PAGES=0,hack/give-way.sh 5,$(SERVERS)) servers=$$!; \
-	setsid $(MAKE) --no-print-directory beside PARTS=lab-up >$(OUT)/beside-start.log 2>&1 & lab_starts=$$!; beside="$$beside $$lab_starts"; \
-	wait $$lab_starts; cat $(OUT)/beside-start.log; \
-	$(call each,lab) wait $$servers; cat $(OUT)/beside-lab.log; \
-	wait $$gives_way; cat $(OUT)/beside-all.log; \
+	$(call beside,lab,MFG_HUGE_PAGES=0 LAB_COMES=1,hack/give-way.sh,$(GIVE_WAY)) gives_way=$$!; \
+	$(call beside,mysqld,,nice -n 19,$(BESIDE_MYSQLD)) other_servers=$$!; \
+	setsid $(MAKE) --no-print-directory beside PARTS=lab-up >$(OUT)/beside-servers.log 2>&1 & lab_starts=$$!; beside="$$beside $$lab_starts"; \
+	$(call each,mysqld) wait $$other_servers $$lab_starts; cat $(OUT)/beside-mysqld.log $(OUT)/beside-servers.log; \
+	$(call each,lab) wait $$gives_way; cat $(OUT)/beside-lab.log; \
 	beside=; \
 	$(call each,$(LAST)) \
 	$(COUNT) total -dir $(OUT) -took $$(($$(date +%s) - began)) $(TESTS)
@@ -290,10 +289,10 @@ for part in $(1); do \
 	$$huge $(MAKE) --no-print-directory part-$$part || true; done;
 endef
 
-# Parts beside others: in a session of their own. Their output is shown when the lab is done.
+# Parts beside others: in a session of their own, one package at a time. Their output is shown when the part is done that they are beside.
 define beside
-echo "beside the lab, shown after it: $(4)"; \
-$(2) setsid $(3) $(MAKE) --no-print-directory beside PARTS="$(4)" >$(OUT)/beside-$(1).log 2>&1 & beside="$$beside $$!";
+echo "beside $(1), shown after it: $(4)"; \
+$(2) GOFLAGS="$(GOFLAGS) -p=1" setsid $(3) $(MAKE) --no-print-directory beside PARTS="$(4)" >$(OUT)/beside-$(1).log 2>&1 & beside="$$beside $$!";
 endef
 
 define run

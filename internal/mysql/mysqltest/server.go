@@ -30,8 +30,8 @@ import (
 	"github.com/mysql-mfg/mfg/internal/mysql"
 )
 
-// startTimeout is how long a server may take to answer.
-const startTimeout = 60 * time.Second
+// startTimeout is how long a server may take to answer: a few seconds, and more than a minute on a machine that does much else.
+const startTimeout = 4 * time.Minute
 
 // Options are how a server differs from a site's defaults.
 type Options struct {
