@@ -378,7 +378,7 @@ part-lab-up: $(COUNT) bin/lab
 	@$(step) bash -c 'bin/lab status >/dev/null 2>&1 || bin/lab up'
 
 part-lab: $(COUNT) build
-	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part lab -live -no-skip -- -tags lab -v -count=1 -p 1 -parallel 64 -timeout 75m ./suites/...
+	@cd e2e && ../$(COUNT) go -dir ../$(OUT) -part lab -live -no-skip -- -tags lab -v -count=1 -p 1 -parallel 3 -timeout 75m ./suites/...
 
 # The suites of the lab have installed tmux, without which these tests skip themselves in part unit-e2e.
 part-terminal: $(COUNT)

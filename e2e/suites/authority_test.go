@@ -171,7 +171,6 @@ func pushForged(t *testing.T, g *stage.Group, group *v1alpha1.MysqlFailoverGroup
 // Who may change ConfigMaps puts a key of his own into those of all sites, where the version before had the one that is trusted, and
 // signs with it. No site takes that word, also not after the kubelet has brought the files; what was changed of ours is put right and told.
 func TestATenantsKeyInTheConfigMapIsNotTrustedI3(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, group := whole(t)
 	before := runs(t, g)
 	w := witnesses(t, g)

@@ -140,7 +140,7 @@ type backupStory struct {
 // A group is lost with its namespace, and comes back from the bucket and the age identity alone, by the commands of docs/disaster.md, word for
 // word. The bucket shows nothing of its rows. Credentials that are wrong are said to be wrong, by a backup and by a restore, and nothing opens.
 func TestBackupAndRestore(t *testing.T) {
-	besideOthers(t, ownGroups)
+	t.Parallel()
 	p := &backupStory{s3: storage(t, stage.S3Options{Name: "s3"}), id: identity(t), marker: fmt.Sprintf("MARKER-%d-PLAINTEXT", time.Now().UnixNano())}
 	refused := p.refuse(t) // while the others come up
 	source := p.backUp(t, v1alpha1.BackupLogical)

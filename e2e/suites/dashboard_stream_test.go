@@ -41,7 +41,6 @@ const (
 // Clients of the stream that never read do not keep the operator from deciding, and are let go. How old its decisions are
 // meanwhile is told, beside how old they were before.
 func TestDashboardClientsThatStall(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, _ := whole(t)
 	witnesses(t, g) // so that every poll finds something new to tell
 	address := operatorAddress(t)

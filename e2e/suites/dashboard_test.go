@@ -147,7 +147,6 @@ func (s *screen) record(t *testing.T, words ...string) []byte {
 // A planned failover by the keys of the dashboard: the verb shows its plan on the same screen and asks, and the dashboard
 // comes back and shows what became of it.
 func TestDashboardMovesTheRole(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	_, before := whole(t)
 	from, to := before.Status.ActiveSite, otherCandidate(t, before)
 	afterCooldown(t)

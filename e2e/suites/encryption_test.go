@@ -75,7 +75,7 @@ var encryptionStories = []vaultStory{
 
 // TestEncryptionAtRest plays the stories of data-at-rest encryption.
 func TestEncryptionAtRest(t *testing.T) {
-	besideOthers(t, ownGroups)
+	t.Parallel()
 	v := &vault{needles: map[string]string{}, began: time.Now()}
 	t.Cleanup(func() {
 		if v.Group == nil {

@@ -160,19 +160,16 @@ func TestCutOffNodeStopsBeforeTheOtherStarts(t *testing.T) {
 }
 
 func TestForceDeletedPod(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	survive(t, story{fault: fault(t, "pod-force-delete"), replaces: true})
 }
 
 func TestDeletedPod(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	survive(t, story{fault: stage.Fault{Name: "pod-delete", MayMove: true, Break: stage.DeletePod}, replaces: true})
 }
 
 // mysqld dies alone. It restarts in place, and nobody fails over: a restart loses nothing. The time that it has is longer than usual, since
 // on a busy machine a restart takes more than the default of five seconds, and then a failover is right.
 func TestKilledMysqldComesBackByItself(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, before := whole(t)
 	grace := before.Spec.Failover.CrashGrace
 	patient := func(d metav1.Duration) func(*v1alpha1.MysqlFailoverGroupSpec) {
@@ -200,7 +197,6 @@ func TestKilledMysqldComesBackByItself(t *testing.T) {
 
 // A replica's mysqld dies: it comes back read-only and attached, and the active site never notices.
 func TestKilledReplicaComesBackFenced(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, before := whole(t)
 	w := witnesses(t, g)
 	victim := replicas(before)[0]

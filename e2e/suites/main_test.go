@@ -31,25 +31,10 @@ const (
 	comeBack = 4 * time.Minute
 )
 
-// lab is the one stage of all tests. Those that break nodes, the operator or what else all groups share run alone, and first.
-// A test that breaks nothing but its groups calls besideOthers: a few of those run at a time, after all others.
+// lab is the one stage of all tests. Most break nodes or what all share, and run alone. A test that has groups of its own, and
+// breaks nothing but them, calls t.Parallel: a few of those run at a time, after all others. None of the others does: beside two more
+// groups under load on two processors, a planned failover took so long that it became an emergency.
 var lab *stage.Stage
-
-// Who runs beside others: one of those that share the group, and two that have groups of their own. More groups under load than three
-// starve on two processors: planned failovers take too long there and are taken back.
-var (
-	sharedGroup = make(chan struct{}, 1)
-	ownGroups   = make(chan struct{}, 2)
-)
-
-// besideOthers waits for the test's turn. Whose turn it is says lane; so go test may let any number of tests run (-parallel).
-func besideOthers(t *testing.T, lane chan struct{}) {
-	t.Helper()
-	t.Parallel()
-	lane <- struct{}{}
-	t.Cleanup(func() { <-lane }) // the first that is registered, so the last that runs
-	lab.Say("%s begins", t.Name())
-}
 
 func TestMain(m *testing.M) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

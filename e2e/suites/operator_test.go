@@ -153,7 +153,6 @@ func TestOperatorRestartDisturbsNobody(t *testing.T) {
 }
 
 func TestEndpointsAnswer(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, group := whole(t)
 	t.Run("status", func(t *testing.T) {
 		list, err := lab.Status(t.Context())

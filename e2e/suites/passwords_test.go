@@ -63,7 +63,6 @@ func movedOnceReplicating(t *testing.T, to string) (m moved) {
 // Every password of the operator's accounts is replaced under load, and the role moves by plan while both are valid: nothing is lost,
 // clients meet no more than the failover, and in the end every site takes the new ones alone.
 func TestPasswordsAreReplacedAcrossAFailover(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, before := whole(t)
 	to := otherCandidate(t, before)
 	former := accountsSecret(t, g)

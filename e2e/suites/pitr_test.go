@@ -47,7 +47,7 @@ type pitrStory struct {
 // Somebody drops a table, after a planned failover and with writers that go on. The plugin finds the transaction in the archive, and another
 // group comes up from the bucket with everything until just before it, of both sites.
 func TestAnyMomentBack(t *testing.T) {
-	besideOthers(t, ownGroups)
+	t.Parallel()
 	p := &pitrStory{s3: storage(t, stage.S3Options{Name: "s3-pitr"})}
 	id := identity(t)
 	g := fresh(t, pitrNamespace, pitrGroup, p.s3.Grant)

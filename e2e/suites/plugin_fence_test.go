@@ -109,7 +109,6 @@ func TestPluginKeepsASiteFencedI29(t *testing.T) {
 // An active site that the annotation comes to stays open. Once it was closed it is not opened again; with nobody else left the group has no
 // writer, and says how to end that.
 func TestKeptFencedWithoutAnotherSiteI29(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, group := whole(t)
 	active, site := group.Status.ActiveSite, otherCandidate(t, group)
 	endFences(t, g)

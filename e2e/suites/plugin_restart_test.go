@@ -30,7 +30,6 @@ func podsBySite(t *testing.T, g *stage.Group, group *v1alpha1.MysqlFailoverGroup
 // A restart of one site gives that site another pod, and nothing else changes. The active site is refused, and a dry run restarts nothing.
 // That of all sites is an ordered update without another specification, as the tests of updates play it.
 func TestPluginRestartsOneSite(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, group := whole(t)
 	active, site := group.Status.ActiveSite, "south" // dr-only: the candidate stays, so a failover could happen all the time
 	before := podsBySite(t, g, group)

@@ -57,7 +57,6 @@ func session(page string) []step {
 
 // The page is run as a person would: by kubectl, which finds the plugin by its name, with a kubeconfig of one's own.
 func TestPluginSession(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, group := whole(t)
 	if group.Status.ActiveSite != stage.Sites[0] {
 		moveRole(t, g)

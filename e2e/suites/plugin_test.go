@@ -136,7 +136,6 @@ func afterCooldown(t *testing.T) {
 // A planned failover by the plugin, under load: explained before, followed through its phases, measured, and in the
 // history afterwards. No acknowledged row is missing.
 func TestPluginMovesTheRole(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, before := whole(t)
 	to := otherCandidate(t, before)
 	w := witnesses(t, g)
@@ -184,7 +183,6 @@ func TestPluginMovesTheRole(t *testing.T) {
 
 // While a group is paused the plugin refuses, explain says what is in the way, and resume takes it away.
 func TestPluginPauses(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, group := whole(t)
 	to := otherCandidate(t, group)
 	t.Cleanup(func() {
@@ -212,7 +210,6 @@ func TestPluginPauses(t *testing.T) {
 
 // Each refusal has an exit code and a next step, and changes nothing.
 func TestPluginRefuses(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, before := whole(t)
 	to := otherCandidate(t, before)
 	tests := map[string]struct {
@@ -246,7 +243,6 @@ func TestPluginRefuses(t *testing.T) {
 
 // The other verbs, each once, as a user would.
 func TestPluginTools(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	_, group := whole(t)
 	active := group.Status.ActiveSite
 	plugin(t, "mysql", name, active, "-e", "SELECT @@super_read_only", "--", "-N").want(t, 0, nil).prints(t, "0")
@@ -310,7 +306,6 @@ func checkNoSecrets(t *testing.T, file string) {
 
 // A drill moves the role there and back, and judges.
 func TestPluginDrills(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, group := whole(t)
 	a := plugin(t, "drill", name, "--target", "30s", "--yes", "-o", "junit").want(t, 0, nil)
 	// Two moves, and the rows of the canary.
@@ -327,7 +322,6 @@ func TestPluginDrills(t *testing.T) {
 
 // Read access to the custom resource alone is enough to look, but not to know that a failover would happen; the right to forward a port is enough to see live data.
 func TestPluginNeedsLittle(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	_, group := whole(t)
 	reader := rbacv1.PolicyRule{APIGroups: []string{v1alpha1.GroupVersion.Group}, Resources: []string{"mysqlfailovergroups"}, Verbs: []string{"get", "list"}}
 	allow(t, namespace, "reader", reader)

@@ -31,7 +31,6 @@ func written(t *testing.T, groupName, spec string) *unstructured.Unstructured {
 const twoSites = "sites: [{name: a, role: primary-candidate}, {name: b, role: primary-candidate}]\n"
 
 func TestAPITakesASmallGroup(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	if err := lab.Kube.Create(t.Context(), written(t, "small", twoSites), client.DryRunAll); err != nil {
 		t.Error(err)
 	}
@@ -39,7 +38,6 @@ func TestAPITakesASmallGroup(t *testing.T) {
 
 // What the API server itself must refuse, with a message that tells what to do.
 func TestAPIRefuses(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	encrypted := func(keyring string) string {
 		return twoSites + "tls: {secretName: t}\nencryptionAtRest: {enabled: true, keyring: {dataFileDir: " + keyring + "}}\n"
 	}
@@ -90,7 +88,6 @@ func TestAPIRefuses(t *testing.T) {
 
 // Changes that a group which lives must not take.
 func TestAPIRefusesChanges(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, group := whole(t)
 	key := client.ObjectKeyFromObject(group)
 	for name, tt := range map[string]struct{ patch, says string }{

@@ -113,7 +113,6 @@ func recloned(t *testing.T, g *stage.Group, site string) {
 // A transaction that only a replica has: it is held and keeps it, an order without confirmation changes nothing, one with
 // it brings the site back.
 func TestErrantTransaction(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, before := whole(t)
 	if err := g.EnsureApp(t.Context()); err != nil {
 		t.Fatal(err)
@@ -162,7 +161,6 @@ func TestErrantTransaction(t *testing.T) {
 
 // mysqld of a site dies in the middle of a clone. It calls that clone in progress ever after; the site is cloned again.
 func TestMysqldDiesInAClone(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, before := whole(t)
 	active, site := before.Status.ActiveSite, replicas(before)[0]
 	// So much that the clone is still copying when it has been seen to.
@@ -210,7 +208,6 @@ func TestMysqldDiesInAClone(t *testing.T) {
 
 // What can only be refused is refused at once, with the next step.
 func TestRecloneRefusals(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, before := whole(t)
 	active := before.Status.ActiveSite
 	for value, part := range map[string]string{

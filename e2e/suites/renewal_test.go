@@ -74,7 +74,6 @@ func shownByMySQL(ctx context.Context, g *stage.Group, site string) (string, err
 // A renewed certificate is shown by every mysqld and by every cache of either engine, without a restart: no session is lost, and no
 // client of MySQL notices.
 func TestARenewedCertificateIsShown(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	for _, engine := range []v1alpha1.CacheEngine{v1alpha1.CacheValkey, v1alpha1.CacheDragonfly} {
 		t.Run(string(engine), func(t *testing.T) {
 			g, _ := whole(t)

@@ -41,7 +41,6 @@ func get(ctx context.Context, url string) (string, error) {
 
 // Every sidecar has the newest statement on its data volume, signed by the group's authority.
 func TestStatementIsOnEveryVolume(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, group := whole(t)
 	for _, site := range stage.Sites {
 		key := authority(t, g, site)
@@ -67,7 +66,6 @@ func TestStatementIsOnEveryVolume(t *testing.T) {
 
 // A statement that somebody without the key made up must not make a site fence.
 func TestForgedStatementIsRefused(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, group := whole(t)
 	w := witnesses(t, g)
 	at := load.Now()
@@ -98,7 +96,6 @@ func restarts(ctx context.Context, g *stage.Group, site, container string) (int3
 // A sidecar that dies leaves nobody to keep the lease. The next one fences first and opens only on the operator's word;
 // the role stays.
 func TestKilledSidecarFencesFirst(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, before := whole(t)
 	w := witnesses(t, g)
 	site := before.Status.ActiveSite
@@ -152,7 +149,6 @@ func TestKilledSidecarFencesFirst(t *testing.T) {
 
 // mysqld of the active site is stopped for good by its own operator, root. The group has to notice, and to heal.
 func TestSuperReadOnlySetByHandIsUndone(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, before := whole(t)
 	w := witnesses(t, g)
 	at := load.Now()
@@ -169,7 +165,6 @@ func TestSuperReadOnlySetByHandIsUndone(t *testing.T) {
 
 // A replica that somebody opens by hand is fenced at once, and what was written there is held for a person.
 func TestReplicaOpenedByHandIsFenced(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, before := whole(t)
 	victim := replicas(before)[1]
 	query(t, g, victim, "SET GLOBAL super_read_only=OFF; SET GLOBAL read_only=OFF")

@@ -99,7 +99,7 @@ func verified(t *testing.T, g *stage.Group, group *v1alpha1.MysqlFailoverGroup, 
 // Under load a group without TLS gets it: with the certificate its role moves once by plan, and again when its clients have to use TLS.
 // Nothing is lost, and clients meet nothing but those two moves. Until a person says so they connect as they did.
 func TestTLSComesUnderLoad(t *testing.T) {
-	besideOthers(t, ownGroups)
+	t.Parallel()
 	g, with := plainly(t)
 	w := witnesses(t, g)
 	at := load.Now()

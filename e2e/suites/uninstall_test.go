@@ -73,7 +73,7 @@ func comesAndGoes(t *testing.T, g *stage.Group, w *stage.Witnesses) {
 
 // A group is removed by its chart. Its volumes and Secrets stay, because its deletion policy is Retain.
 func TestRemovedGroupKeepsItsData(t *testing.T) {
-	besideOthers(t, ownGroups)
+	t.Parallel()
 	ctx := t.Context()
 	spec := stage.DefaultSpec("kept")
 	spec.Sites = spec.Sites[:2]

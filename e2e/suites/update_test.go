@@ -146,7 +146,6 @@ func nothingLost(t *testing.T, w *stage.Witnesses, at time.Duration, cause strin
 // A changed setting and changed resources reach every site in one ordered update. They are taken back in another one, which waits for
 // the end of a pause.
 func TestUpdateMovesTheRoleAndLosesNothing(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, before := whole(t)
 	w := witnesses(t, g)
 	o := watchOrder(t, g)
@@ -199,7 +198,7 @@ func requestOf(pod *corev1.Pod) string {
 
 // An update that goes wrong stops where no failover needs the site, says so, and goes on once it is corrected.
 func TestUpdateThatGoesWrongStops(t *testing.T) {
-	besideOthers(t, ownGroups)
+	t.Parallel() // it waits for two minutes
 	g := ownGroup(t, &stage.Group{Stage: lab, Namespace: "suite-wrong", Name: "wrong"}, stage.DefaultSpec("wrong"))
 	before, err := g.AwaitReady(t.Context(), bringUp)
 	if err != nil {
@@ -314,7 +313,6 @@ func TestDrainMovesTheRoleFirst(t *testing.T) {
 
 // `kubectl delete pod` on the active site: mysqld ends after the role has moved.
 func TestDeletedActivePodMovesTheRoleFirst(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, before := whole(t)
 	w := witnesses(t, g)
 	at := load.Now()
@@ -351,7 +349,6 @@ func evict(ctx context.Context, g *stage.Group, site string) error {
 
 // East and west may be promoted, south never is: whichever of them is the replica is the only one that can take over.
 func TestOnlyCandidateIsNotEvicted(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, before := whole(t)
 	other := "east"
 	if before.Status.ActiveSite == "east" {
@@ -376,7 +373,6 @@ func TestOnlyCandidateIsNotEvicted(t *testing.T) {
 }
 
 func TestLeaveAnswers(t *testing.T) {
-	besideOthers(t, sharedGroup)
 	g, group := whole(t)
 	for _, site := range stage.Sites {
 		pod, err := g.Pod(t.Context(), site)
