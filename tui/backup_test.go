@@ -77,7 +77,7 @@ func TestBackupPane(t *testing.T) {
 		"Restoring": {func(g *v1alpha1.MysqlFailoverGroup) {
 			g.Spec.InitFromBackup = &v1alpha1.InitFromBackupSpec{From: &v1alpha1.RestoreFrom{Group: "old"}}
 			g.Status.Restore = &v1alpha1.RestoreStatus{Phase: v1alpha1.RestoreLoading, Backup: "monday", Site: "paris", Progress: 42}
-		}, []string{"Restoring", "from shop/old, backup monday, loaded into paris, 42 %"}, ""},
+		}, []string{"Restoring", "from shop/old, backup monday, loaded into paris, 42%"}, ""},
 		"RestoreFailed": {func(g *v1alpha1.MysqlFailoverGroup) {
 			g.Spec.InitFromBackup = &v1alpha1.InitFromBackupSpec{}
 			g.Status.Restore = &v1alpha1.RestoreStatus{Phase: v1alpha1.RestoreFailed, Reason: "WrongIdentity", Message: "no key"}

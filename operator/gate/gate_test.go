@@ -315,7 +315,7 @@ func TestTheMarginIsAsTheGuaranteesSayI4(t *testing.T) {
 	usual := 22 * time.Second // leaseTimeout and fenceTimeout by default
 	for page, promises := range map[string][]string{
 		"../../docs/guarantees.md": {
-			"rounded up to a tenth of a second, and at least a second: " + seconds(Margin(usual)) + " with the defaults",
+			"rounded up to a tenth of a second, and at least a second. With the defaults it is " + seconds(Margin(usual)),
 			"the operator waits " + seconds(usual+Margin(usual)) + " by its own clock",
 		},
 		"../../docs/internals/fence.md": {"the promotion gate waits L + F and a margin, " + seconds(Margin(usual)) + " with the defaults"},
