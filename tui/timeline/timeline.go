@@ -96,12 +96,12 @@ type step struct {
 func (s step) name() string {
 	switch s.state {
 	case done:
-		return s.kind.done
+		return s.done
 	case now:
-		return s.kind.now
+		return s.now
 	case next, unknown:
 	}
-	return s.kind.next
+	return s.next
 }
 
 // waiting draws a planned failover that has changed nothing yet.
