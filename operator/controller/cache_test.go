@@ -63,7 +63,11 @@ func (w *world) cacheStatus(master string) {
 	w.t.Helper()
 	status := applyv1alpha1.CacheStatus().WithActiveSite(master)
 	for _, s := range w.group().Spec.Sites {
-		status.WithSites(applyv1alpha1.CacheSiteStatus().WithName(s.Name).WithLink(map[bool]string{true: "", false: "Up"}[s.Name == master]))
+		is := applyv1alpha1.CacheSiteStatus().WithName(s.Name).WithRole(v1alpha1.CacheReplica).WithLink("Up")
+		if s.Name == master {
+			is.WithRole(v1alpha1.CacheMaster).WithLink("")
+		}
+		status.WithSites(is)
 	}
 	config := applyv1alpha1.MysqlFailoverGroup(scopetest.Key.Name, scopetest.Key.Namespace).WithStatus(applyv1alpha1.MysqlFailoverGroupStatus().WithCache(status))
 	w.must(w.c.Status().Apply(w.ctx, config, client.FieldOwner(v1alpha1.ManagerCacheStatus), client.ForceOwnership))
