@@ -249,6 +249,7 @@ func TestCachePodsAreReplacedInTurn(t *testing.T) {
 	}
 	w.cacheStatus("b")
 	w.trafficTo("b")
+	w.reconcile() // it is no longer asked to leave
 	w.reconcile()
 	if w.cachePod("a") != nil {
 		t.Fatal("the last pod is not replaced")
@@ -409,6 +410,7 @@ func TestACachePodThatIsStaleIsReplacedInItsTurn(t *testing.T) {
 	}
 	w.cacheStatus("b")
 	w.trafficTo("b")
+	w.reconcile() // it is no longer asked to leave
 	w.reconcile()
 	if w.cachePod("a") != nil {
 		t.Fatal("the last pod is not replaced")
