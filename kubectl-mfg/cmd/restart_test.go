@@ -92,7 +92,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestRestartMeanwhile: an earlier time must not go over a later one, or whoever asked for that waits for it in vain.
+// TestRestartMeanwhile: an order must not replace a later one, or the person who gave the later one waits until the timeout.
 func TestRestartMeanwhile(t *testing.T) {
 	for name, tc := range map[string]struct {
 		key, at string

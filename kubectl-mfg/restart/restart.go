@@ -62,7 +62,7 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 	rep := op.Report("restart", plan, change)
 	rep.Site = op.Site
 	allowed := func(g *v1alpha1.MysqlFailoverGroup) error {
-		// The earlier time would go over the later one, and whoever asked for that would wait for it in vain.
+		// This order would replace a later one, and the person who gave that would wait until the timeout.
 		if op.after(g, now) != at {
 			return cli.Refused("refused: another restart of %s was ordered meanwhile\n  see how far it is: kubectl mfg status %s -n %s", op.Group, op.Group, op.Namespace)
 		}

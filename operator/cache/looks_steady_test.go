@@ -190,6 +190,7 @@ func TestLooksAtMovesOfTheCacheAlone(t *testing.T) {
 		{name: "away: a restart in place was no promotion", given: "see east gone; away east 2s; last CacheOnly east east 3 10s", want: gone},
 		{name: "away: a move home was none either", given: "see east gone; away east 2s; last Home west east 3 10s", want: gone},
 		{name: "away: not again at once, whoever did it", given: "see east gone; away east 2s; last CacheOnly west east 3 59s", want: "as before CacheNoMaster; next 500ms"},
+		{name: "away: the last move is of a leader whose clock is ahead", given: "see east gone; away east 2s; last CacheOnly west east 3 -1h", want: gone},
 		{name: "away: again after the cooldown", given: "see east gone; away east 2s; last CacheOnly west east 3 60s", want: gone},
 		{name: "away: the later of the two counts", given: "see east gone; away east 2s; only 10s; last CacheOnly west east 3 70s", want: "as before CacheNoMaster; next 500ms"},
 		{name: "away: held", given: "see east gone; away east 2s; hold paused", want: "as before CacheNoMaster; next 500ms"},

@@ -371,6 +371,25 @@ func TestWhatKeepsPodsFromBeingReplaced(t *testing.T) {
 	}
 }
 
+// The pod that is to be the master is not replaced early, though it does not answer; any other one is.
+func TestTheTargetOfAMoveIsNotReplaced(t *testing.T) {
+	for to, replaced := range map[string]string{"b": "", "c": "b"} {
+		w := newWorld(t)
+		w.must()
+		w.run("a", "b", "c")
+		w.master("a")
+		w.group.Status.Cache.Transition = &v1alpha1.CacheTransition{From: "a", To: to}
+		w.group.Status.Cache.Sites[1].Role = ""
+		pod := w.pod("b")
+		pod.Status.Conditions = nil
+		w.check(w.c.Status().Update(t.Context(), pod))
+		w.group.Spec.Cache.Image = "valkey/valkey:next"
+		if out := w.must(); out.Replaced != replaced || (w.pod("b") == nil) != (replaced != "") {
+			t.Errorf("to %s: %+v", to, out)
+		}
+	}
+}
+
 // A pod that got the traffic after it was read is not replaced.
 func TestAPodThatChangedMeanwhileIsNotReplaced(t *testing.T) {
 	w := newWorld(t)

@@ -35,7 +35,7 @@ func TestFencesAreToldAndCounted(t *testing.T) {
 		Kind: v1alpha1.FailoverBootstrap, Step: v1alpha1.TransitionOpening, To: "east"}}}
 	planned := writer // it was the active site a moment ago
 	planned.Status.Transition = &failover.Transition{Kind: v1alpha1.FailoverPlanned, Step: v1alpha1.TransitionFencing, From: "west", To: "east"}
-	for _, d := range []failover.Decision{first, planned, writer, writer, {}, writer, silence, silence, {}, silence, passed} {
+	for _, d := range []failover.Decision{first, planned, {}, writer, writer, {}, writer, silence, silence, {}, silence, passed} {
 		k.fenceEvents(emit, d)
 	}
 	foreign := "WriterFenced: west is writable although it is not active; it is being fenced"
