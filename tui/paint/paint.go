@@ -85,7 +85,7 @@ func (p Painter) Command(words string, width int) canvas.Block {
 		line, more := cut(rest, width)
 		out, rest = append(out, canvas.Line{{Text: line}}), more
 	}
-	return out
+	return out.Whole() // half a command does harm
 }
 
 // cut splits off what fits, at a blank outside of quotes if there is one, with a backslash after it. The rest starts at the edge: a blank
