@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -45,6 +46,10 @@ func runDocumented(t *testing.T, name, commands string, env ...string) string {
 	cmd := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", "-c", commands)
 	cmd.Env = append(lab.Lab.Environ(), env...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = lab.Repo, &out, &out
+	// The limit ends what bash started too. Otherwise Run waits for that as long as it holds the output.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 10 * time.Second
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("the documented commands %s: %v\n%s", name, err, out.String())
 	}

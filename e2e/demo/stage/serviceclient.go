@@ -141,7 +141,9 @@ func (w *ServiceWriter) Stop(ctx context.Context) (journal.Journal, error) {
 	// The writer is process 1 of its container. It stops writing, closes its journal and ends, and with it everything in
 	// the container: the command that told it to may be killed before it can say that it did. What counts is how the
 	// pod ended.
-	_, told := g.Lab.Kubectl(ctx, "-n", g.Namespace, "exec", w.pod, "--", "/proc/1/exe", "stop")
+	telling, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	_, told := g.Lab.Kubectl(telling, "-n", g.Namespace, "exec", w.pod, "--", "/proc/1/exe", "stop")
 	if err := Poll(ctx, time.Minute, "the writer to end", func(ctx context.Context) error {
 		pod := &corev1.Pod{}
 		if err := g.Kube.Get(ctx, client.ObjectKey{Namespace: g.Namespace, Name: w.pod}, pod); err != nil {

@@ -141,10 +141,23 @@ func (c *Cluster) Helm(ctx context.Context, args ...string) (string, error) {
 	return c.tool(ctx, nil, "helm", args)
 }
 
+// toolLimit is for commands whose caller sets none. The end of a command in a pod can get lost between containerd and the kubelet, which
+// closes the connection after four hours.
+const toolLimit = 10 * time.Minute
+
 func (c *Cluster) tool(ctx context.Context, stdin io.Reader, name string, args []string) (string, error) {
+	if _, limited := ctx.Deadline(); !limited {
+		limit, cancel := context.WithTimeout(ctx, toolLimit)
+		defer cancel()
+		ctx = limit
+	}
 	cmd := exec.CommandContext(ctx, filepath.Join(c.Tools(), name), args...)
 	cmd.Env, cmd.Stdin = c.Environ(), stdin
-	return outputOf(cmd)
+	out, err := outputOf(cmd)
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", ctx.Err(), err) // otherwise it says no more than "killed"
+	}
+	return out, err
 }
 
 // Command prepares a command that runs at an endpoint: in the network namespace of a node or
