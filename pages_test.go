@@ -13,7 +13,7 @@ import (
 var forUsers = []string{
 	"README.md", "docs/alerts.md", "docs/backups.md", "docs/cache.md", "docs/concepts.md", "docs/dashboard.md", "docs/disaster.md",
 	"docs/dns-and-taints.md", "docs/encryption.md", "docs/failover.md", "docs/glossary.md", "docs/guarantees.md", "docs/install.md",
-	"docs/keyring-runbook.md", "docs/kubectl-mfg.md", "docs/migrate.md", "docs/monitoring.md", "docs/point-in-time.md",
+	"docs/keyring-runbook.md", "docs/kubectl-mfg.md", "docs/migrate.md", "docs/monitoring.md", "docs/point-in-time.md", "docs/quickstart.md",
 	"docs/security.md", "docs/tls.md", "docs/updates.md", "docs/upgrades.md",
 }
 

@@ -23,7 +23,8 @@ const (
 	ConditionTLSRequired = "TLSRequired"
 	// ConditionEncryptionReady: every keyring is sealed, and what the specification asks for is encrypted.
 	ConditionEncryptionReady = "EncryptionAtRestReady"
-	// ConditionBackupReady: every profile has a backup, its last attempt succeeded, and none that was due is missing.
+	// ConditionBackupReady: every profile has a backup, its last attempt succeeded, and none that was due is missing. It is unknown until the
+	// first backup is due.
 	ConditionBackupReady = "BackupReady"
 	// ConditionBackupVerified: the newest verification restored a backup, and it is not older than it should be.
 	ConditionBackupVerified = "BackupVerified"

@@ -40,6 +40,8 @@ const (
 	ReasonBackupImageMissing Reason = "BackupImageMissing"
 	// ReasonNoBackupYet: a profile has no backup yet.
 	ReasonNoBackupYet Reason = "NoBackupYet"
+	// ReasonFirstBackupScheduled: a profile has no backup yet, and the first one is not due.
+	ReasonFirstBackupScheduled Reason = "FirstBackupScheduled"
 	// ReasonBackupOverdue: a backup was due by the schedule, and is not there.
 	ReasonBackupOverdue Reason = "BackupOverdue"
 	// ReasonBackupMissed: a time of a schedule passed without a backup, because nobody was there to make it.

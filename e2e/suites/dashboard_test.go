@@ -46,16 +46,22 @@ func dashboard(t *testing.T, title string, args ...string) *screen {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return onScreen(t, title, lab.Lab.Environ(), append([]string{program, "-n", namespace, "dashboard", name}, args...)...)
+}
+
+// onScreen starts a program on a terminal, and records it.
+func onScreen(t *testing.T, title string, env []string, argv ...string) *screen {
+	t.Helper()
 	lab.Lab.Progress(os.Stdout)
 	if err := lab.Lab.EnsureTerminal(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	s := &screen{recorded: &bytes.Buffer{}}
+	var err error
 	s.cast = terminal.NewCast(s.recorded, terminal.Header{Width: screenWidth, Height: screenHeight, Title: title, IdleTimeLimit: 2,
 		Env: map[string]string{"TERM": "screen-256color"}}, time.Now())
 	s.Session, err = terminal.Start(t.Context(), terminal.Options{
-		Width: screenWidth, Height: screenHeight, Env: lab.Lab.Environ(), Record: s.cast,
-		Argv: append([]string{program, "-n", namespace, "dashboard", name}, args...),
+		Width: screenWidth, Height: screenHeight, Env: env, Record: s.cast, Argv: argv,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -106,11 +112,17 @@ func (s *screen) press(t *testing.T, text string, keys ...string) {
 	}
 }
 
-// quit ends the dashboard by its key; it must end well.
+// quit ends the dashboard by its key.
 func (s *screen) quit(t *testing.T) {
 	t.Helper()
 	s.press(t, "", "q")
-	if err := stage.Poll(t.Context(), 20*time.Second, "the dashboard to end", func(ctx context.Context) error {
+	s.ends(t)
+}
+
+// ends waits for the program, which must end well.
+func (s *screen) ends(t *testing.T) {
+	t.Helper()
+	if err := stage.Poll(t.Context(), time.Minute, "the program on the terminal to end", func(ctx context.Context) error {
 		code, ended, err := s.Ended(ctx)
 		if err == nil && (!ended || code != 0) {
 			err = fmt.Errorf("ended %v with code %d", ended, code)

@@ -24,18 +24,18 @@ func documented(t *testing.T, page, name string, env ...string) string {
 	return runDocumented(t, name, commandsOf(t, page, name), env...)
 }
 
-// commandsOf reads the commands of a page of docs/ that follow the line `<!-- runbook: NAME -->`.
+// commandsOf reads the commands of a page of docs/ that follow the line `<!-- runbook: NAME -->`, which may be within a list.
 func commandsOf(t *testing.T, page, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(lab.Repo, "docs", page))
 	if err != nil {
 		t.Fatal(err)
 	}
-	block := regexp.MustCompile("(?s)<!-- runbook: " + regexp.QuoteMeta(name) + " -->\n```(?:sh|console)\n(.*?)\n```\n").FindSubmatch(text)
+	block := regexp.MustCompile("(?s)<!-- runbook: " + regexp.QuoteMeta(name) + " -->\n( *)```(?:sh|console|yaml)\n(.*?)\n *```\n").FindSubmatch(text)
 	if block == nil {
 		t.Fatalf("docs/%s has no commands for %s", page, name)
 	}
-	return string(block[1])
+	return strings.ReplaceAll("\n"+string(block[2]), "\n"+string(block[1]), "\n")[1:]
 }
 
 func runDocumented(t *testing.T, name, commands string, env ...string) string {

@@ -25,9 +25,9 @@ import (
 // What the lab has otherwise than the page: the names of images, which no registry has, the name of the MySQL image, and its zones.
 var labInstead = []string{
 	"REGISTRY=localhost", "VERSION=dev", "NEW=dev",
-	`BASH_FUNC_helm%%=() { local lab=(); [ "$1" != install ] || lab=(--set image.repository=localhost/mfg-operator,image.pullPolicy=Never` +
+	`BASH_FUNC_helm%%=() { local lab=(); case "$*" in install*/mysql-failover-group*) lab=(--set image=` + stage.MySQLImage + `,imagePullPolicy=Never);; install*) lab=(--set image.repository=localhost/mfg-operator,image.pullPolicy=Never` +
 		` --set sidecarImage.repository=localhost/mfg-sidecar,sidecarImage.pullPolicy=Never` +
-		` --set backupImage.repository=localhost/mfg-backup,backupImage.pullPolicy=Never); command helm "$@" "${lab[@]}"; }`,
+		` --set backupImage.repository=localhost/mfg-backup,backupImage.pullPolicy=Never);; esac; command helm "$@" "${lab[@]}"; }`,
 	`BASH_FUNC_kubectl%%=() { if [ "$1" = apply ]; then sed -e s/zone-1/` + stage.Sites[0] + `/ -e s/zone-2/` + stage.Sites[1] + `/` +
 		` -e 's|^spec:|&\n  image: ` + stage.MySQLImage + `\n  imagePullPolicy: Never|' | command kubectl "$@"; else command kubectl "$@"; fi; }`,
 }

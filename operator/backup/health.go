@@ -36,7 +36,9 @@ type Health struct {
 
 // State says whether something is as it should be, and if not, why.
 type State struct {
-	OK      bool
+	OK bool
+	// Awaited is true if nothing is wrong, and nothing is there yet: the first one is not due.
+	Awaited bool
 	Reason  v1alpha1.Reason
 	Message string
 }
@@ -57,23 +59,28 @@ func (h Health) Ready(now time.Time) State {
 	if h.FailedAt.After(newest) {
 		return State{Reason: v1alpha1.ReasonBackupFailed, Message: fmt.Sprintf("the last backup, %s, failed: %s", h.FailedName, h.FailedMessage)}
 	}
+	var due time.Time
 	if h.HasSchedule && !h.Schedule.Suspend {
 		from := newest
 		if from.IsZero() {
 			from = h.Since
 		}
-		due := h.Schedule.Cron.Next(from)
+		due = h.Schedule.Cron.Next(from)
 		if !due.IsZero() && now.After(due.Add(h.Schedule.Deadline+h.Timeout+spreadMax)) {
 			return State{Reason: v1alpha1.ReasonBackupOverdue, Message: "a backup was due and is not there: look at the MysqlBackups of the group"}
 		}
 	}
-	if newest.IsZero() {
-		if !h.HasSchedule {
-			return State{Reason: v1alpha1.ReasonNoBackupYet, Message: "there is no backup yet, and the profile has no schedule: make one"}
-		}
-		return State{Reason: v1alpha1.ReasonNoBackupYet, Message: "there is no backup yet: wait for the schedule, or make one"}
+	switch {
+	case !newest.IsZero():
+		return State{OK: true, Reason: v1alpha1.ReasonAsExpected}
+	case !h.HasSchedule:
+		return State{Reason: v1alpha1.ReasonNoBackupYet, Message: "there is no backup yet, and the profile has no schedule: make one"}
+	case h.Schedule.Suspend:
+		return State{Reason: v1alpha1.ReasonNoBackupYet, Message: "there is no backup yet, and the schedule is suspended: make one, or resume the schedule"}
+	case now.Before(due):
+		return State{Awaited: true, Reason: v1alpha1.ReasonFirstBackupScheduled, Message: "the first backup is due at " + due.UTC().Format(time.RFC3339)}
 	}
-	return State{OK: true, Reason: v1alpha1.ReasonAsExpected}
+	return State{Reason: v1alpha1.ReasonNoBackupYet, Message: "there is no backup yet: wait for the schedule, or make one"}
 }
 
 // Verified says whether it is proven that backups can be restored.
@@ -82,6 +89,8 @@ func (h Health) Verified(now time.Time) State {
 	switch {
 	case h.NotRestorable != "":
 		return State{Reason: v1alpha1.ReasonBackupNotRestorable, Message: fmt.Sprintf("backup %s could not be restored: %s", h.NotRestorable, h.NotRestorableMessage)}
+	case h.VerifiedAt.IsZero() && len(newest) == 0 && h.Waits == "":
+		return State{Awaited: true, Reason: v1alpha1.ReasonNoBackupYet, Message: "there is no backup yet to verify"}
 	case h.VerifiedAt.IsZero():
 		return h.notVerified("no verification has passed yet")
 	}

@@ -68,9 +68,12 @@ func TestHealth(t *testing.T) {
 		"one of the future made up for nothing": {
 			Health{All: append(made(34*time.Hour), made(-900*time.Hour)...), HasSchedule: true, Schedule: daily, Timeout: time.Hour}, v1alpha1.ReasonBackupOverdue,
 		},
-		"it may still come":   {Health{All: made(34 * time.Hour), HasSchedule: true, Schedule: daily, Timeout: 12 * time.Hour}, v1alpha1.ReasonAsExpected},
-		"suspended":           {Health{All: made(34 * time.Hour), HasSchedule: true, Schedule: Schedule{Cron: cron, Suspend: true}}, v1alpha1.ReasonAsExpected},
-		"the schedule is new": {Health{HasSchedule: true, Schedule: daily, Timeout: time.Hour, Since: now.Add(-time.Hour)}, v1alpha1.ReasonNoBackupYet},
+		"it may still come":                   {Health{All: made(34 * time.Hour), HasSchedule: true, Schedule: daily, Timeout: 12 * time.Hour}, v1alpha1.ReasonAsExpected},
+		"suspended":                           {Health{All: made(34 * time.Hour), HasSchedule: true, Schedule: Schedule{Cron: cron, Suspend: true}}, v1alpha1.ReasonAsExpected},
+		"the schedule is new":                 {Health{HasSchedule: true, Schedule: daily, Timeout: time.Hour, Since: now.Add(-time.Hour)}, v1alpha1.ReasonFirstBackupScheduled},
+		"the first one is due":                {Health{HasSchedule: true, Schedule: daily, Timeout: 12 * time.Hour, Since: now.Add(-20 * time.Hour)}, v1alpha1.ReasonNoBackupYet},
+		"the schedule is new, and suspended":  {Health{HasSchedule: true, Schedule: Schedule{Cron: cron, Suspend: true}, Since: now}, v1alpha1.ReasonNoBackupYet},
+		"the schedule is new, and one failed": {Health{HasSchedule: true, Schedule: daily, Since: now, FailedAt: now}, v1alpha1.ReasonBackupFailed},
 		"the schedule is old, and no backup": {
 			Health{HasSchedule: true, Schedule: daily, Timeout: time.Hour, Since: now.Add(-48 * time.Hour)}, v1alpha1.ReasonBackupOverdue,
 		},
@@ -78,17 +81,20 @@ func TestHealth(t *testing.T) {
 		"failed since":                   {Health{All: made(10 * time.Hour), FailedAt: now}, v1alpha1.ReasonBackupFailed},
 		"failed before the last success": {Health{All: made(10 * time.Hour), FailedAt: now.Add(-11 * time.Hour)}, v1alpha1.ReasonAsExpected},
 	} {
-		if got := tc.h.Ready(now); got.Reason != tc.want || got.OK != (tc.want == v1alpha1.ReasonAsExpected) {
+		if got := tc.h.Ready(now); got.Reason != tc.want || got.OK != (tc.want == v1alpha1.ReasonAsExpected) || got.Awaited != (tc.want == v1alpha1.ReasonFirstBackupScheduled) {
 			t.Errorf("%s: %+v, want %s", name, got, tc.want)
 		}
 	}
 	if got := (Health{}).Ready(now); strings.Contains(got.Message, "wait") {
 		t.Errorf("nothing comes without a schedule, and it says %q", got.Message)
 	}
-	if got := (Health{HasSchedule: true, Schedule: daily, Since: now}).Ready(now); !strings.Contains(got.Message, "wait for the schedule") {
+	if got := (Health{HasSchedule: true, Schedule: daily, Since: now}).Ready(now); got.Message != "the first backup is due at "+daily.Cron.Next(now).Format(time.RFC3339) {
 		t.Errorf("one comes by the schedule, and it says %q", got.Message)
 	}
-	if got := (Health{}).Verified(now); got.Message != "no verification has passed yet" {
+	if got := (Health{}).Verified(now); got.OK || !got.Awaited {
+		t.Errorf("there is nothing to verify, and it says %+v", got)
+	}
+	if got := (Health{All: made(time.Hour)}).Verified(now); got.Message != "no verification has passed yet" {
 		t.Errorf("none waits, and it says %q", got.Message)
 	}
 	tried := []Artifact{{Name: "b", FinishedAt: now.Add(-time.Hour), Tried: true, Verified: true}}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -165,6 +166,35 @@ func TestWhatStatusSaysOfAProfile(t *testing.T) {
 	w.group()
 	if did := w.took(); did != "" {
 		t.Errorf("nothing new is written again: %q after %q", did, before)
+	}
+}
+
+// A new group whose first backup is not due has nothing to be woken for, and none that a script could wait for. It hides no failure of another.
+func TestAFirstBackupThatIsNotDue(t *testing.T) {
+	first := func(g *v1alpha1.MysqlFailoverGroup) {
+		g.Spec.Backup.Profiles[0].Schedule = &v1alpha1.BackupSchedule{Cron: "0 2 * * *"}
+		g.Spec.Backup.Profiles[0].Verification = &v1alpha1.BackupVerification{AfterEvery: 3}
+	}
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nil), first))
+	w.group()
+	if c := w.condition(v1alpha1.ConditionBackupReady); c.Status != metav1.ConditionUnknown || c.Reason != string(v1alpha1.ReasonFirstBackupScheduled) {
+		t.Errorf("%+v", c)
+	}
+	if c := w.condition(v1alpha1.ConditionBackupVerified); c.Status != metav1.ConditionUnknown {
+		t.Errorf("%+v", c)
+	}
+	g := scopetest.Group(scopetest.Running)
+	if st, ready := w.status(), testutil.ToFloat64(metricReady.WithLabelValues(g.Namespace, g.Name, "nightly")); st.Reason != "" || ready != 1 {
+		t.Errorf("%+v, metric %v", st, ready)
+	}
+
+	other := func(g *v1alpha1.MysqlFailoverGroup) {
+		g.Spec.Backup.Profiles = append(g.Spec.Backup.Profiles, v1alpha1.BackupProfile{Name: "other", Storage: g.Spec.Backup.Profiles[0].Storage})
+	}
+	w = newWorld(t, scopetest.Group(scopetest.Running, withProfile(nil), first, other))
+	w.group()
+	if c := w.condition(v1alpha1.ConditionBackupReady); c.Status != metav1.ConditionFalse || c.Reason != string(v1alpha1.ReasonNoBackupYet) {
+		t.Errorf("%+v", c)
 	}
 }
 

@@ -3,6 +3,7 @@
 package backups
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -75,21 +76,27 @@ const statusProfilesMax = 64
 
 // condition is that of all profiles together.
 func condition(kind string, ok v1alpha1.Reason, all []named) conditions.Condition {
+	// What is wrong comes before what is only awaited: one profile's schedule must not hide the failure of another.
+	if reason, text := notOK(all, false); text != "" {
+		return conditions.False(kind, reason, text)
+	}
+	if reason, text := notOK(all, true); text != "" {
+		return conditions.Unknown(kind, reason, text)
+	}
+	return conditions.True(kind, ok, "so it is for every profile")
+}
+
+// notOK is what profiles say that are not as they should be, or whose first backup is awaited, with the reason of the first of them.
+func notOK(all []named, awaited bool) (first v1alpha1.Reason, text string) {
 	var texts []string
-	var first v1alpha1.Reason
 	for _, n := range all {
-		if n.state.OK {
+		if n.state.OK || n.state.Awaited != awaited {
 			continue
 		}
-		if first == "" {
-			first = n.state.Reason
-		}
+		first = cmp.Or(first, n.state.Reason)
 		texts = append(texts, "profile "+n.profile+": "+n.state.Message)
 	}
-	if len(texts) == 0 {
-		return conditions.True(kind, ok, "so it is for every profile")
-	}
-	return conditions.False(kind, first, strings.Join(texts, "; "))
+	return first, strings.Join(texts, "; ")
 }
 
 // writeGroup writes the part of the group's status about backups, if it has changed.
@@ -200,7 +207,7 @@ func (b *Backups) show(g *groupLook) {
 		}
 	}
 	for _, n := range g.ready {
-		metricReady.WithLabelValues(ns, group, n.profile).Set(oneIf(n.state.OK))
+		metricReady.WithLabelValues(ns, group, n.profile).Set(oneIf(n.state.OK || n.state.Awaited))
 	}
 	for _, n := range g.verified {
 		metricVerified.WithLabelValues(ns, group, n.profile).Set(oneIf(n.state.OK))

@@ -155,7 +155,7 @@ func (b *Backups) profile(ctx context.Context, g *groupLook, p *v1alpha1.BackupP
 		ready = backup.State{Reason: v1alpha1.ReasonBackupScheduleUnusable, Message: trouble.Error()}
 	}
 	switch {
-	case !ready.OK:
+	case !ready.OK && !ready.Awaited:
 		out.Reason, out.Message = ready.Reason, clip(ready.Message)
 	case held != "":
 		out.Reason, out.Message = v1alpha1.ReasonRetentionHeld, clip(held)

@@ -42,7 +42,7 @@ var eventOf = map[v1alpha1.Reason]events.Event{
 // The metrics of backups; each has the profile as its last label.
 var (
 	metricReady = metrics.Gauge(metrics.Group, "operator_backup_ready",
-		"1 if the last backup of the profile succeeded and none that was due is missing, else 0.", "profile")
+		"1 if the last backup of the profile succeeded, or the first is not due yet, and none that was due is missing, else 0.", "profile")
 	metricVerified = metrics.Gauge(metrics.Group, "operator_backup_verified",
 		"1 if the last verification of the profile passed and none that was due is missing, else 0; only of profiles with verification.", "profile")
 	metricLastSuccess = metrics.Gauge(metrics.Group, "operator_backup_last_success_timestamp_seconds",

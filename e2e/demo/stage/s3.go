@@ -201,9 +201,15 @@ func (s *S3) grant(ctx context.Context, namespace, key string) error {
 	}
 	return errors.Join(
 		s.stage.PutSecret(ctx, namespace, S3Credentials, s3Keys(key)),
-		s.stage.PutSecret(ctx, namespace, S3CA, map[string][]byte{v1alpha1.BackupCAKey: s.ca}),
+		s.stage.PutSecret(ctx, namespace, S3CA, s.CA()),
 	)
 }
+
+// Keys are the access key that the server takes, and CA the authority of its certificate, as Secrets hold them.
+func (s *S3) Keys() map[string][]byte { return s3Keys(s.secret) }
+
+// CA is described at Keys.
+func (s *S3) CA() map[string][]byte { return map[string][]byte{v1alpha1.BackupCAKey: s.ca} }
 
 // PutSecret makes a Secret, or gives the one that is there this content.
 func (s *Stage) PutSecret(ctx context.Context, namespace, name string, data map[string][]byte) error {
