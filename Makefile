@@ -108,6 +108,11 @@ test-points: ## Restore random points of a history of many failovers on real ser
 test-backup-lab: build ## Every story of backups on the lab, those too that are too long for `make test` (root, Debian)
 	@go -C e2e test -tags lab,long -v -count=1 -timeout 60m -run 'Backup' ./suites/
 
+MORE := TestUpdateThatGoesWrongStops|TestALostKeyReachesTheSitesWithNewPods|TestARenewedCertificateIsShownByDragonfly|TestAFloodOfStrangersHindersNoFailover|TestDashboardClientsThatStall
+.PHONY: test-more
+test-more: build ## Lab tests that `make test` has no time for: an update that goes wrong, a lost key, a flood of strangers, clients of the dashboard that stall, Dragonfly's certificate (10 minutes; root, Debian)
+	@go -C e2e test -tags lab,more -v -count=1 -timeout 40m -run '^($(MORE))$$' ./suites/
+
 .PHONY: test-upgrade-lab
 test-upgrade-lab: build ## The pods of another version of the operator reach groups under load one after the other, there and back, GROUPS=3 about 40 minutes, WAY=there or back plays one of them, FROM=commit or FROM=path comes from an older one (root, Debian)
 	@MFG_UPGRADE_FROM='$(if $(wildcard $(FROM)),$(abspath $(FROM)),$(FROM))' MFG_UPGRADE_GROUPS='$(GROUPS)' MFG_UPGRADE_WAY='$(WAY)' go -C e2e test -tags lab,long -v -count=1 -timeout 300m -run 'TestUpgradeAtLeisure$$' ./suites/

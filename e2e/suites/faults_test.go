@@ -164,10 +164,6 @@ func TestForceDeletedPod(t *testing.T) {
 	survive(t, story{fault: fault(t, "pod-force-delete"), replaces: true})
 }
 
-func TestDeletedPod(t *testing.T) {
-	survive(t, story{fault: stage.Fault{Name: "pod-delete", MayMove: true, Break: stage.DeletePod}, replaces: true})
-}
-
 // mysqld dies alone. It restarts in place, and nobody fails over: a restart loses nothing. The time that it has is longer than usual, since
 // on a busy machine a restart takes more than the default of five seconds, and then a failover is right.
 func TestKilledMysqldComesBackByItself(t *testing.T) {

@@ -73,47 +73,46 @@ func shownByMySQL(ctx context.Context, g *stage.Group, site string) (string, err
 
 // A renewed certificate is shown by every mysqld and by every cache of either engine, without a restart: no session is lost, and no
 // client of MySQL notices.
-func TestARenewedCertificateIsShown(t *testing.T) {
-	for _, engine := range []v1alpha1.CacheEngine{v1alpha1.CacheValkey, v1alpha1.CacheDragonfly} {
-		t.Run(string(engine), func(t *testing.T) {
-			g, _ := whole(t)
-			cacheOn(t, g, stage.CacheSpec(engine))
-			before, caches, shown := runs(t, g), cachePods(t, g), map[string]string{}
-			everySite(t, g, "what each site shows", func(ctx context.Context, site string) (err error) {
-				shown[site], err = shownByMySQL(ctx, g, site)
-				return err
-			})
-			w, users := witnesses(t, g), sessions(t, g, "renewal")
-			at := load.Now()
-			if err := g.RenewTLS(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			everySite(t, g, "every site to show the renewed certificate", func(ctx context.Context, site string) error {
-				now, err := shownByMySQL(ctx, g, site)
-				if err == nil && now == shown[site] {
-					err = errors.New("it still shows the former one")
-				}
-				return err
-			})
-			everySite(t, g, "every cache to show the renewed certificate", g.CacheShowsRenewed)
-			cacheHome(t, g, cacheMoves)
-			if _, err := g.AwaitReady(t.Context(), comeBack); err != nil {
-				t.Error(err)
-			}
-			if after := runs(t, g); after != before {
-				t.Errorf("containers were restarted:\n%s\nbefore\n%s", after, before)
-			}
-			if after := cachePods(t, g); !slices.Equal(after, caches) {
-				t.Errorf("pods %v, before %v", after, caches)
-			}
-			kept, _ := endSessions(t, users)
-			for _, l := range kept.Lost {
-				t.Errorf("session %d: write %d was acknowledged, and found was %s", l.Worker, l.Seq, l.Found)
-			}
-			v, testimony := judge(t, w, at)
-			undisturbed(t, v, testimony)
-		})
+func TestARenewedCertificateIsShown(t *testing.T) { renewedIsShown(t, v1alpha1.CacheValkey) }
+
+func renewedIsShown(t *testing.T, engine v1alpha1.CacheEngine) {
+	t.Helper()
+	g, _ := whole(t)
+	cacheOn(t, g, stage.CacheSpec(engine))
+	before, caches, shown := runs(t, g), cachePods(t, g), map[string]string{}
+	everySite(t, g, "what each site shows", func(ctx context.Context, site string) (err error) {
+		shown[site], err = shownByMySQL(ctx, g, site)
+		return err
+	})
+	w, users := witnesses(t, g), sessions(t, g, "renewal")
+	at := load.Now()
+	if err := g.RenewTLS(t.Context()); err != nil {
+		t.Fatal(err)
 	}
+	everySite(t, g, "every site to show the renewed certificate", func(ctx context.Context, site string) error {
+		now, err := shownByMySQL(ctx, g, site)
+		if err == nil && now == shown[site] {
+			err = errors.New("it still shows the former one")
+		}
+		return err
+	})
+	everySite(t, g, "every cache to show the renewed certificate", g.CacheShowsRenewed)
+	cacheHome(t, g, cacheMoves)
+	if _, err := g.AwaitReady(t.Context(), comeBack); err != nil {
+		t.Error(err)
+	}
+	if after := runs(t, g); after != before {
+		t.Errorf("containers were restarted:\n%s\nbefore\n%s", after, before)
+	}
+	if after := cachePods(t, g); !slices.Equal(after, caches) {
+		t.Errorf("pods %v, before %v", after, caches)
+	}
+	kept, _ := endSessions(t, users)
+	for _, l := range kept.Lost {
+		t.Errorf("session %d: write %d was acknowledged, and found was %s", l.Worker, l.Seq, l.Found)
+	}
+	v, testimony := judge(t, w, at)
+	undisturbed(t, v, testimony)
 }
 
 // cachePods names every pod of the group's caches.
