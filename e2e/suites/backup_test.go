@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -144,6 +145,7 @@ func TestBackupAndRestore(t *testing.T) {
 	p := &backupStory{s3: storage(t, stage.S3Options{Name: "s3"}), id: identity(t), marker: fmt.Sprintf("MARKER-%d-PLAINTEXT", time.Now().UnixNano())}
 	refused := p.refuse(t) // while the others come up
 	source := p.backUp(t, v1alpha1.BackupLogical)
+	p.downloads(t, source)
 	p.denied(t, source)
 	day := p.keepFor(t, source)
 	p.lose(t, source)
@@ -208,6 +210,22 @@ func (p *backupStory) fill(t *testing.T, g *stage.Group, active string) {
 	}
 	if p.acked = len(j.Commits); p.acked == 0 {
 		t.Fatal("no row was acknowledged")
+	}
+}
+
+// downloads fetches the encrypted backup as docs/backups.md does, and opens it on this machine.
+func (p *backupStory) downloads(t *testing.T, g *stage.Group) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "orders-backup-identity.txt"), []byte(p.id.String()+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, commands, _ := strings.Cut(commandsOf(t, "backups.md", "download a backup"), "\n") // the first keeps it encrypted
+	runDocumented(t, "download a backup", strings.NewReplacer("orders-nightly-20261124-0200", "first", "nightly.tar", filepath.Join(dir, "nightly.tar"),
+		"-n shop", "-n "+g.Namespace).Replace(commands), withPlugin(), "HOME="+dir)
+	raw, err := os.ReadFile(filepath.Join(dir, "nightly.tar"))
+	if err != nil || len(raw) == 0 || strings.Contains(string(raw), "age-encryption.org") {
+		t.Errorf("the backup of %d bytes is not opened: %v", len(raw), err)
 	}
 }
 

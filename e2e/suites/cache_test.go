@@ -197,6 +197,9 @@ func TestCacheFollowsTheRole(t *testing.T) {
 	cacheHome(t, g, cacheMoves)
 	sleep(t, 2*time.Second)
 	keptSessions(t, planned, at)
+	if out := onLab(t, "password of the cache", strings.ReplaceAll(commandsOf(t, "cache.md", "password of the cache"), "-n shop", "-n "+g.Namespace)); !strings.Contains(out, "role:master") {
+		t.Errorf("the commands of docs/cache.md do not reach the master: %q", out)
+	}
 	// From before the cache was turned on: neither that nor the move may have cost a row.
 	if v, _ := judge(t, w, at); len(v.Missing) > 0 || v.Lost > 0 || v.Pause.Length() > tooLong {
 		t.Errorf("%d rows are missing, %d reported lost, clients waited %s", len(v.Missing), v.Lost, v.Pause.Length())

@@ -29,7 +29,9 @@ var labInstead = []string{
 		` --set sidecarImage.repository=localhost/mfg-sidecar,sidecarImage.pullPolicy=Never` +
 		` --set backupImage.repository=localhost/mfg-backup,backupImage.pullPolicy=Never);; esac; command helm "$@" "${lab[@]}"; }`,
 	`BASH_FUNC_kubectl%%=() { if [ "$1" = apply ]; then sed -e s/zone-1/` + stage.Sites[0] + `/ -e s/zone-2/` + stage.Sites[1] + `/` +
-		` -e 's|^spec:|&\n  image: ` + stage.MySQLImage + `\n  imagePullPolicy: Never|' | command kubectl "$@"; else command kubectl "$@"; fi; }`,
+		` -e 's|^spec:|&\n  image: ` + stage.MySQLImage + `\n  imagePullPolicy: Never|' | command kubectl "$@"; ` +
+		// A person answers the plugin's question.
+		`elif [ "$1 $2 $3" = "mfg certificates renew" ]; then command kubectl "$@" --yes; else command kubectl "$@"; fi; }`,
 }
 
 // The page makes its group in the namespace of README's demo, and both must be able to live on one lab: the test follows the
@@ -107,6 +109,7 @@ func TestInstallPage(t *testing.T) {
 	migration(t, g)
 	fullVolume(t, g)
 	volumes := uids(t, g, &corev1.PersistentVolumeClaimList{})
+	everydayCommands(t, g)
 
 	onPage(t, "upgrade", false)
 	if err := lab.AwaitOperator(ctx, 2*time.Minute); err != nil {

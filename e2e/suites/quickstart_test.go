@@ -66,6 +66,7 @@ func quickstart(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.do(t, "backup")
+	n.looksAtBackups(t, g)
 	n.do(t, "restore")
 	if out := n.do(t, "restored row"); !strings.Contains(out, "1") {
 		t.Errorf("the row is not in the restored group: %q", out)
@@ -107,10 +108,36 @@ func (n *newcomer) brings(t *testing.T, s3 *stage.S3) {
 	}
 }
 
-// commands are those of the page, with the files of this person and in the namespace of this test.
+// looksAtBackups types what docs/backups.md has for one that is there, and makes the key for the next.
+func (n *newcomer) looksAtBackups(t *testing.T, g *stage.Group) {
+	t.Helper()
+	var all v1alpha1.MysqlBackupList
+	if err := lab.Kube.List(t.Context(), &all, client.InNamespace(g.Namespace)); err != nil || len(all.Items) != 1 {
+		t.Fatalf("%d backups: %v", len(all.Items), err)
+	}
+	here := strings.NewReplacer("orders-nightly-20261124-0200", all.Items[0].Name, "nightly.tar", filepath.Join(n.dir, "nightly.tar"))
+	for _, name := range []string{"key of backups", "look at backups", "restore plan", "download a backup"} {
+		commands := here.Replace(n.there(t, "backups.md", name))
+		if name == "download a backup" {
+			commands, _, _ = strings.Cut(commands, "\n") // the second opens an encrypted one: see downloads
+		}
+		runDocumented(t, "backups: "+name, commands, append(n.env(), "HOME="+n.dir)...)
+	}
+	if st, err := os.Stat(filepath.Join(n.dir, "nightly.tar")); err != nil || st.Size() == 0 {
+		t.Errorf("the backup was not downloaded: %v", err)
+	}
+}
+
+// commands are those of the page.
 func (n *newcomer) commands(t *testing.T, name string) string {
 	t.Helper()
-	text := commandsOf(t, "quickstart.md", name)
+	return n.there(t, "quickstart.md", name)
+}
+
+// there are the commands of any page, with the files of this person and in the namespace of this test.
+func (n *newcomer) there(t *testing.T, page, name string) string {
+	t.Helper()
+	text := commandsOf(t, page, name)
 	for _, file := range []string{"accessKeyID", "secretAccessKey"} {
 		text = strings.ReplaceAll(text, "./"+file, filepath.Join(n.dir, file))
 	}
