@@ -5,11 +5,14 @@
 package suites
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/e2e/demo/stage"
 )
 
@@ -20,7 +23,6 @@ type word struct{ page, name, prints string }
 var everyday = []word{
 	{"install.md", "authority of the group", ""},
 	{"install.md", "allow a certificate", "annotated"},
-	{"install.md", "another authority", "Renew the certificate authority of orders"},
 	{"tls.md", "phase", ""},
 	{"tls.md", "certificates", "Renew the certificate of orders"},
 	{"upgrades.md", "pin a group", "orders"},
@@ -29,8 +31,11 @@ var everyday = []word{
 	{"upgrades.md", "go on after a stop", ""},
 	{"upgrades.md", "without the plugin", "mfg-operator-upgrade"},
 	{"security.md", "accept data loss", "created"},
-	{"monitoring.md", "tracing", "has been upgraded"},
+	{"install.md", "another authority", anotherAuthority},
+	{"monitoring.md", "tracing", "has been upgraded"}, // last: the plugin refuses orders until the operator is back
 }
+
+const anotherAuthority = "Renew the certificate authority of orders"
 
 // everydayCommands types them for the group of docs/install.md.
 func everydayCommands(t *testing.T, g *stage.Group) {
@@ -41,6 +46,9 @@ func everydayCommands(t *testing.T, g *stage.Group) {
 	}
 	file := filepath.Join(t.TempDir(), "ca.crt")
 	for _, w := range everyday {
+		if w.prints == anotherAuthority {
+			renewed(t, g)
+		}
 		commands := pageWord.ReplaceAllString(commandsOf(t, w.page, w.name), ownNamespace)
 		if out := onLab(t, w.name, strings.ReplaceAll(commands, "> ca.crt", "> "+file)); !strings.Contains(out, w.prints) {
 			t.Errorf("the commands %q of docs/%s do not print %q", w.name, w.page, w.prints)
@@ -48,5 +56,18 @@ func everydayCommands(t *testing.T, g *stage.Group) {
 	}
 	if pem, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(pem), "-----BEGIN CERTIFICATE-----") {
 		t.Errorf("ca.crt holds %q: %v", pem, err)
+	}
+}
+
+// renewed waits until the operator has answered the request for another certificate: until then the plugin refuses the next.
+func renewed(t *testing.T, g *stage.Group) {
+	t.Helper()
+	if _, err := g.Await(t.Context(), 2*time.Minute, "the certificate to be renewed", func(group *v1alpha1.MysqlFailoverGroup) error {
+		if order, there := group.Annotations[v1alpha1.AnnotationRotateCertificate]; there {
+			return fmt.Errorf("the request %q has no answer", order)
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
 	}
 }

@@ -31,7 +31,7 @@ var labInstead = []string{
 	`BASH_FUNC_kubectl%%=() { if [ "$1" = apply ]; then sed -e s/zone-1/` + stage.Sites[0] + `/ -e s/zone-2/` + stage.Sites[1] + `/` +
 		` -e 's|^spec:|&\n  image: ` + stage.MySQLImage + `\n  imagePullPolicy: Never|' | command kubectl "$@"; ` +
 		// A person answers the plugin's question.
-		`elif [ "$1 $2 $3" = "mfg certificates renew" ]; then command kubectl "$@" --yes; else command kubectl "$@"; fi; }`,
+		`else case "$1 $2 $3" in "mfg certificates renew" | "mfg upgrade pause" | "mfg upgrade resume") command kubectl "$@" --yes;; *) command kubectl "$@";; esac; fi; }`,
 }
 
 // The page makes its group in the namespace of README's demo, and both must be able to live on one lab: the test follows the
