@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// notTyped are the blocks of commands that no test types as they stand, by page and first command, with why. What the plugin takes is checked
-// of every one: TestDocumentation and its like.
+// notTyped are the blocks of commands that no test types as they stand, by page and first command, with why. TestPagesCommands has the plugin read
+// each command of every page.
 var notTyped = map[string]string{
 	"docs/install.md: REGISTRY=registry.example.org/db":                                                                      "needs Docker and a registry; the lab builds the same images from the same programs",
 	"docs/install.md: kubectl create namespace mfg-system":                                                                   "the tests of the charts render the same, and a lab test installs it with helm",
@@ -22,7 +22,7 @@ var notTyped = map[string]string{
 	"docs/quickstart.md: kind create cluster --config kind.yaml":                                                             "needs kind, and the page says so",
 	"docs/backups.md: kubectl create secret generic mfg-backup-s3":                                                           "typed from docs/quickstart.md and docs/disaster.md",
 	"docs/backups.md: kubectl mfg backup create orders -n shop":                                                              "typed from docs/quickstart.md and docs/disaster.md",
-	"docs/backups.md: kubectl mfg restore orders-2 --from orders -n shop --backup":                                           "typed from docs/quickstart.md, with the newest backup",
+	"docs/backups.md: kubectl mfg restore orders-2 --from orders -n shop --backup":                                           "a lab test restores the newest backup into the same namespace; make test-archive-lab into another",
 	"docs/encryption.md: helm upgrade mfg charts/mfg":                                                                        "typed with existingSecret, from the same page",
 	"docs/encryption.md: NS=shop GROUP=orders SITE=frankfurt":                                                                "sets variables for the blocks below",
 	"docs/encryption.md: kubectl -n $NS annotate mfg $GROUP --overwrite \"mysql-mfg.io/rotate-keyring=*\"":                   "make test-encryption rotates all sites in another way",
@@ -32,13 +32,13 @@ var notTyped = map[string]string{
 	"docs/disaster.md: NS=shop GROUP=orders PROFILE=nightly":                                                                 "sets variables for the blocks below",
 	"docs/disaster.md: CREDENTIALS=mfg-backup-s3":                                                                            "sets variables for the blocks below",
 	"docs/disaster.md: kubectl mfg backup list \"$GROUP\"":                                                                   "typed from other pages",
-	"docs/disaster.md: kubectl -n \"$NS\" delete mysqlfailovergroup":                                                         "cleans up after a person",
+	"docs/disaster.md: kubectl -n \"$NS\" delete mysqlfailovergroup":                                                         "deletes what the page has restored beside; lab tests delete groups and namespaces in their own words",
 	"docs/dashboard.md: kubectl mfg dashboard -n shop":                                                                       "runs until q is pressed: lab tests do that for one group",
 	"docs/monitoring.md: kubectl logs -n mfg-system deploy/mfg-operator":                                                     "needs jq",
 }
 
-// whole are pages whose commands need a group in many states. Tests type each verb in other words: TestPluginSession for the plugin,
-// TestAnyMomentBack for points in time.
+// whole are pages whose commands need groups in many states. Tests give the same orders in their own words: TestPluginSession and the tests beside
+// it for the verbs of the plugin, TestAnyMomentBack for points in time.
 var whole = map[string]bool{"docs/kubectl-mfg.md": true, "docs/point-in-time.md": true}
 
 var block = regexp.MustCompile("(?ms)(?:^ *<!-- runbook: ([^\n]*) -->\n)?^ *```(?:console|sh)\n(.*?)^ *```")

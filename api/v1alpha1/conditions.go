@@ -23,10 +23,11 @@ const (
 	ConditionTLSRequired = "TLSRequired"
 	// ConditionEncryptionReady: every keyring is sealed, and what the specification asks for is encrypted.
 	ConditionEncryptionReady = "EncryptionAtRestReady"
-	// ConditionBackupReady: every profile has a backup, its last attempt succeeded, and none that was due is missing. It is unknown until the
-	// first backup is due.
+	// ConditionBackupReady: every profile has a backup, its last attempt succeeded, and none that was due is missing. It is unknown while the
+	// first backup of a profile is not due yet, or is being made.
 	ConditionBackupReady = "BackupReady"
-	// ConditionBackupVerified: the newest verification restored a backup, and it is not older than it should be.
+	// ConditionBackupVerified: the newest verification restored a backup, and it is not older than it should be. It is unknown while there is no
+	// backup to verify.
 	ConditionBackupVerified = "BackupVerified"
 	// ConditionPITRReady: binary logs are archived, the latest point in time that can be recovered is as young as it should be, and nothing is
 	// missing.

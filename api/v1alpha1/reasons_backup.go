@@ -44,7 +44,7 @@ const (
 	ReasonFirstBackupScheduled Reason = "FirstBackupScheduled"
 	// ReasonBackupOverdue: a backup was due by the schedule, and is not there.
 	ReasonBackupOverdue Reason = "BackupOverdue"
-	// ReasonBackupMissed: a time of a schedule passed without a backup, because nobody was there to make it.
+	// ReasonBackupMissed: a time of a schedule passed without a backup, because no operator ran to make it.
 	ReasonBackupMissed Reason = "BackupMissed"
 	// ReasonBackupElsewhere: a profile was removed and made again with another storage, while there are backups in the old one.
 	ReasonBackupElsewhere Reason = "BackupElsewhere"

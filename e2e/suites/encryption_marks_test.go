@@ -88,7 +88,7 @@ const holdFor = 3600
 func hold(t *testing.T, g *stage.Group, site, statements, last string) (release func()) {
 	t.Helper()
 	tag := "held" + rand.Text()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), (holdFor+60)*time.Second)
 	ended := make(chan error, 1)
 	go func() {
 		_, err := g.RootSQL(ctx, site, statements+"; "+fmt.Sprintf(last, holdFor, tag))

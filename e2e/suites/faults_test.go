@@ -48,7 +48,7 @@ func survive(t *testing.T, s story) (stage.Verdict, stage.Testimony) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// As long as the old pod ends, the role may come back to it, if the other site cannot take it, and move once more.
+	// While the old pod is ending, the role may come back to it, if the other site cannot take it, and move once more.
 	if s.replaces {
 		awaitOtherPod(t, g, site, old.UID)
 	}

@@ -68,7 +68,7 @@ func TestAFloodOfStrangersHindersNoFailover(t *testing.T) {
 		}
 	}
 	if after := restartsOfAll(t, g); after != before {
-		t.Errorf("containers were started anew: %d before, %d after", before, after)
+		t.Errorf("containers were restarted: %d before, %d after", before, after)
 	}
 }
 

@@ -67,7 +67,7 @@ func TestUpdateThatGoesWrongStops(t *testing.T) {
 	}
 }
 
-// The key is lost while no operator runs, so nobody can vouch for another: the sites stay as they are, because their peers vouch for
+// The key is lost while no operator runs, so no operator can vouch for a site: the sites stay as they are, because their peers vouch for
 // them, and get the new key with new pods, one after the other. The active site is the last; it gives its role away once no peer
 // takes its word any more. Nothing is lost, and no two sites write.
 func TestALostKeyReachesTheSitesWithNewPods(t *testing.T) {

@@ -22,7 +22,7 @@ const (
 
 // Backups are the backups of a group, as its custom resource sums them up.
 type Backups struct {
-	// Ready and Verified are what the conditions BackupReady and BackupVerified say; nil while there is none.
+	// Ready and Verified are what the conditions BackupReady and BackupVerified say; nil while there is none, or while they are unknown.
 	Ready    *bool           `json:"ready,omitempty"`
 	Reason   v1alpha1.Reason `json:"reason,omitempty"`
 	Message  string          `json:"message,omitempty"`

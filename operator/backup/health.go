@@ -21,8 +21,10 @@ type Health struct {
 	Schedule    Schedule
 	HasSchedule bool
 	Timeout     time.Duration
-	// Since is when the profile was first seen.
+	// Since is the time of the schedule that was dealt with last; before the first, when the schedule was first seen.
 	Since time.Time
+	// Running is true if a backup waits for its start or is being made, and Missed if the profile's status says already that one is missing.
+	Running, Missed bool
 	// Verification is set if HasVerification is. Failed names the newest backup that was tried, if its verification did not pass.
 	Verification    Verification
 	HasVerification bool
@@ -70,14 +72,24 @@ func (h Health) Ready(now time.Time) State {
 			return State{Reason: v1alpha1.ReasonBackupOverdue, Message: "a backup was due and is not there: look at the MysqlBackups of the group"}
 		}
 	}
+	if newest.IsZero() {
+		return h.first(due, now)
+	}
+	return State{OK: true, Reason: v1alpha1.ReasonAsExpected}
+}
+
+// first says whether a profile without a backup waits for its first, which was or is due then. Once a time of the schedule has passed without one, it is
+// missing until there is one: the next time must not hide that.
+func (h Health) first(due, now time.Time) State {
+	dealtWith := h.HasSchedule && h.Schedule.Cron.Next(h.Since.Add(-time.Second)).Equal(h.Since)
 	switch {
-	case !newest.IsZero():
-		return State{OK: true, Reason: v1alpha1.ReasonAsExpected}
+	case h.Running:
+		return State{Awaited: true, Reason: v1alpha1.ReasonBackupRunning, Message: "the first backup is being made"}
 	case !h.HasSchedule:
 		return State{Reason: v1alpha1.ReasonNoBackupYet, Message: "there is no backup yet, and the profile has no schedule: make one"}
 	case h.Schedule.Suspend:
 		return State{Reason: v1alpha1.ReasonNoBackupYet, Message: "there is no backup yet, and the schedule is suspended: make one, or resume the schedule"}
-	case now.Before(due):
+	case !h.Missed && !dealtWith && now.Before(due.Add(spreadMax)):
 		return State{Awaited: true, Reason: v1alpha1.ReasonFirstBackupScheduled, Message: "the first backup is due at " + due.UTC().Format(time.RFC3339)}
 	}
 	return State{Reason: v1alpha1.ReasonNoBackupYet, Message: "there is no backup yet: wait for the schedule, or make one"}

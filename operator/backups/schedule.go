@@ -141,6 +141,7 @@ func (b *Backups) profile(ctx context.Context, g *groupLook, p *v1alpha1.BackupP
 	out.LastScheduled = since(p.Schedule != nil, out.LastScheduled, g.now)
 	out.VerificationScheduled = since(p.Verification != nil && p.Verification.Cron != "", out.VerificationScheduled, g.now)
 	h, trouble := g.health(p, out.LastScheduled)
+	h.Missed = st.LastScheduled != nil && (st.Reason == v1alpha1.ReasonNoBackupYet || st.Reason == v1alpha1.ReasonBackupOverdue)
 	var failed []error
 	if trouble == nil {
 		failed = append(failed, b.schedule(ctx, g, p, h, &out), b.scheduleVerification(ctx, g, h, &out))
@@ -176,6 +177,7 @@ func (g *groupLook) health(p *v1alpha1.BackupProfile, since *metav1.Time) (backu
 	}
 	for _, mb := range g.of[p.Name] {
 		st := mb.Status
+		h.Running = h.Running || mb.DeletionTimestamp == nil && st.Phase != v1alpha1.BackupFailed && st.Phase != v1alpha1.BackupCompleted
 		if st.Phase == v1alpha1.BackupFailed && st.FinishedAt != nil && st.FinishedAt.After(h.FailedAt) && !st.FinishedAt.After(g.now) {
 			h.FailedAt, h.FailedName, h.FailedMessage = st.FinishedAt.Time, mb.Name, cmp.Or(st.Message, string(st.Reason))
 		}

@@ -64,6 +64,9 @@ const usersTables = "SELECT t.table_schema, t.table_name, GROUP_CONCAT(CONCAT('`
 // Digests are the number of rows and a digest of every row of each table of users on a site, and the definitions of all tables, views,
 // routines, triggers and events, by their names. Whether an event is enabled is left out: MySQL disables it on a replica.
 func (g *Group) Digests(ctx context.Context, site string) (map[string]string, error) {
+	// A bench has gigabytes to read, and no other command takes that long.
+	ctx, cancel := context.WithTimeout(ctx, time.Hour)
+	defer cancel()
 	out, err := g.RootSQL(ctx, site, longNames+"; "+usersTables)
 	if err != nil {
 		return nil, fmt.Errorf("list tables of %s: %w", site, err)

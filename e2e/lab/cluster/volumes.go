@@ -70,7 +70,7 @@ func (c *Cluster) RecycleVolumes(ctx context.Context) (int, error) {
 	if len(released) == 0 {
 		return 0, nil
 	}
-	args := []string{"delete", "persistentvolumes", "--wait", "--timeout=2m"}
+	args := []string{"delete", "persistentvolumes", "--wait", "--timeout=5m"}
 	for name := range released {
 		args = append(args, name)
 	}
