@@ -304,12 +304,14 @@ func checkCommand(t *testing.T, line string) {
 func words(line string) []string {
 	var out []string
 	var word strings.Builder
-	quoted := false
+	quote := rune(0)
 	for _, r := range line + " " {
 		switch {
-		case r == '\'':
-			quoted = !quoted
-		case r == ' ' && !quoted:
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote = r
+		case quote != 0 && r == quote:
+			quote = 0
+		case r == ' ' && quote == 0:
 			if word.Len() > 0 {
 				out = append(out, word.String())
 			}
