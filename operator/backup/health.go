@@ -83,13 +83,14 @@ func (h Health) Ready(now time.Time) State {
 func (h Health) first(due, now time.Time) State {
 	dealtWith := h.HasSchedule && h.Schedule.Cron.Next(h.Since.Add(-time.Second)).Equal(h.Since)
 	switch {
-	case h.Running:
+	case h.Running && !h.Missed:
 		return State{Awaited: true, Reason: v1alpha1.ReasonBackupRunning, Message: "the first backup is being made"}
 	case !h.HasSchedule:
 		return State{Reason: v1alpha1.ReasonNoBackupYet, Message: "there is no backup yet, and the profile has no schedule: make one"}
 	case h.Schedule.Suspend:
 		return State{Reason: v1alpha1.ReasonNoBackupYet, Message: "there is no backup yet, and the schedule is suspended: make one, or resume the schedule"}
-	case !h.Missed && !dealtWith && now.Before(due.Add(spreadMax)):
+	// Not longer than it may start: what is missed after that is noted at once, or the next time of the schedule would hide it.
+	case !h.Missed && !dealtWith && now.Before(due.Add(min(spreadMax, h.Schedule.Deadline))):
 		return State{Awaited: true, Reason: v1alpha1.ReasonFirstBackupScheduled, Message: "the first backup is due at " + due.UTC().Format(time.RFC3339)}
 	}
 	return State{Reason: v1alpha1.ReasonNoBackupYet, Message: "there is no backup yet: wait for the schedule, or make one"}

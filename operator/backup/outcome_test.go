@@ -62,6 +62,8 @@ func TestHealth(t *testing.T) {
 	if justDue.Cron, err = ParseCron("55 11 * * *", time.UTC); err != nil {
 		t.Fatal(err)
 	}
+	hurried := justDue
+	hurried.Deadline = 2 * time.Minute
 	made := func(ago time.Duration) []Artifact { return []Artifact{{Name: "b", FinishedAt: now.Add(-ago)}} }
 	for name, tc := range map[string]struct {
 		h    Health
@@ -72,17 +74,19 @@ func TestHealth(t *testing.T) {
 		"one of the future made up for nothing": {
 			Health{All: append(made(34*time.Hour), made(-900*time.Hour)...), HasSchedule: true, Schedule: daily, Timeout: time.Hour}, v1alpha1.ReasonBackupOverdue,
 		},
-		"it may still come":                       {Health{All: made(34 * time.Hour), HasSchedule: true, Schedule: daily, Timeout: 12 * time.Hour}, v1alpha1.ReasonAsExpected},
-		"suspended":                               {Health{All: made(34 * time.Hour), HasSchedule: true, Schedule: Schedule{Cron: cron, Suspend: true}}, v1alpha1.ReasonAsExpected},
-		"the schedule is new":                     {Health{HasSchedule: true, Schedule: daily, Timeout: time.Hour, Since: now.Add(-time.Hour)}, v1alpha1.ReasonFirstBackupScheduled},
-		"the first one may start late":            {Health{HasSchedule: true, Schedule: justDue, Timeout: 12 * time.Hour, Since: now.Add(-time.Hour)}, v1alpha1.ReasonFirstBackupScheduled},
-		"the first one is missed":                 {Health{HasSchedule: true, Schedule: daily, Timeout: 12 * time.Hour, Since: now.Add(-20 * time.Hour)}, v1alpha1.ReasonNoBackupYet},
-		"the first one is made":                   {Health{HasSchedule: true, Schedule: daily, Timeout: time.Hour, Since: now.Add(-time.Hour), Running: true}, v1alpha1.ReasonBackupRunning},
-		"the first one is made by hand":           {Health{Running: true}, v1alpha1.ReasonBackupRunning},
-		"one was missed, and the next is not due": {Health{HasSchedule: true, Schedule: daily, Since: now.Add(-time.Hour), Missed: true}, v1alpha1.ReasonNoBackupYet},
-		"all that the schedule made are gone":     {Health{HasSchedule: true, Schedule: daily, Timeout: 12 * time.Hour, Since: now.Add(-10 * time.Hour)}, v1alpha1.ReasonNoBackupYet},
-		"the schedule is new, and suspended":      {Health{HasSchedule: true, Schedule: Schedule{Cron: cron, Suspend: true}, Since: now}, v1alpha1.ReasonNoBackupYet},
-		"the schedule is new, and one failed":     {Health{HasSchedule: true, Schedule: daily, Since: now, FailedAt: now}, v1alpha1.ReasonBackupFailed},
+		"it may still come":            {Health{All: made(34 * time.Hour), HasSchedule: true, Schedule: daily, Timeout: 12 * time.Hour}, v1alpha1.ReasonAsExpected},
+		"suspended":                    {Health{All: made(34 * time.Hour), HasSchedule: true, Schedule: Schedule{Cron: cron, Suspend: true}}, v1alpha1.ReasonAsExpected},
+		"the schedule is new":          {Health{HasSchedule: true, Schedule: daily, Timeout: time.Hour, Since: now.Add(-time.Hour)}, v1alpha1.ReasonFirstBackupScheduled},
+		"the first one may start late": {Health{HasSchedule: true, Schedule: justDue, Timeout: 12 * time.Hour, Since: now.Add(-time.Hour)}, v1alpha1.ReasonFirstBackupScheduled},
+		"the first one is missed after a short deadline": {Health{HasSchedule: true, Schedule: hurried, Timeout: 12 * time.Hour, Since: now.Add(-time.Hour)}, v1alpha1.ReasonNoBackupYet},
+		"one was missed, and one is made":                {Health{HasSchedule: true, Schedule: daily, Since: now.Add(-time.Hour), Missed: true, Running: true}, v1alpha1.ReasonNoBackupYet},
+		"the first one is missed":                        {Health{HasSchedule: true, Schedule: daily, Timeout: 12 * time.Hour, Since: now.Add(-20 * time.Hour)}, v1alpha1.ReasonNoBackupYet},
+		"the first one is made":                          {Health{HasSchedule: true, Schedule: daily, Timeout: time.Hour, Since: now.Add(-time.Hour), Running: true}, v1alpha1.ReasonBackupRunning},
+		"the first one is made by hand":                  {Health{Running: true}, v1alpha1.ReasonBackupRunning},
+		"one was missed, and the next is not due":        {Health{HasSchedule: true, Schedule: daily, Since: now.Add(-time.Hour), Missed: true}, v1alpha1.ReasonNoBackupYet},
+		"all that the schedule made are gone":            {Health{HasSchedule: true, Schedule: daily, Timeout: 12 * time.Hour, Since: now.Add(-10 * time.Hour)}, v1alpha1.ReasonNoBackupYet},
+		"the schedule is new, and suspended":             {Health{HasSchedule: true, Schedule: Schedule{Cron: cron, Suspend: true}, Since: now}, v1alpha1.ReasonNoBackupYet},
+		"the schedule is new, and one failed":            {Health{HasSchedule: true, Schedule: daily, Since: now, FailedAt: now}, v1alpha1.ReasonBackupFailed},
 		"the schedule is old, and no backup": {
 			Health{HasSchedule: true, Schedule: daily, Timeout: time.Hour, Since: now.Add(-48 * time.Hour)}, v1alpha1.ReasonBackupOverdue,
 		},
