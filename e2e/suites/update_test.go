@@ -132,7 +132,15 @@ func nothingLost(t *testing.T, w *stage.Witnesses, at time.Duration, cause strin
 	if len(v.Missing) > 0 || v.Lost > 0 {
 		t.Errorf("%d acknowledged rows are missing, %d reported lost", len(v.Missing), v.Lost)
 	}
-	if len(v.Records) != 1 || v.Records[0].Kind != v1alpha1.FailoverPlanned || string(v.Records[0].Reason) != cause || v.From == v.To {
+	// On a busy machine MySQL of the target can need longer than an opening may take. Then the role stays, and the operator tries again.
+	moves := slices.DeleteFunc(slices.Clone(v.Records), func(r v1alpha1.FailoverRecord) bool {
+		reverted := r.Kind == v1alpha1.FailoverPlanned && r.Reason == v1alpha1.ReasonPlannedReverted
+		if reverted {
+			t.Logf("a move was reverted: %+v", r)
+		}
+		return reverted
+	})
+	if len(moves) != 1 || moves[0].Kind != v1alpha1.FailoverPlanned || string(moves[0].Reason) != cause || v.From == v.To {
 		t.Errorf("%s -> %s, records %+v: want one planned failover because of %s", v.From, v.To, v.Records, cause)
 	}
 	if v.Pause.Length() > tooLong {
@@ -278,7 +286,7 @@ func TestDeletedActivePodMovesTheRoleFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := g.Await(t.Context(), time.Minute, "the role to move", func(now *v1alpha1.MysqlFailoverGroup) error {
-		if now.Status.Epoch == before.Status.Epoch || now.Status.Transition != nil {
+		if now.Status.ActiveSite == before.Status.ActiveSite || now.Status.Transition != nil {
 			return errors.New(stage.Describe(now))
 		}
 		return nil

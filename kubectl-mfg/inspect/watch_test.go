@@ -49,7 +49,7 @@ func TestWatchOfAnAPIServerThatHangs(t *testing.T) {
 		Height:    func() int { return 40 },
 		Wait:      func(context.Context, time.Duration) bool { looks++; return looks < 2 },
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	op := &Status{Namespace: "shop", Group: "orders", OperatorNamespace: "mfg-system", Watch: true, Interval: time.Second, Color: "never"}
 	w := watcher{op: op, env: env, terminal: true, bound: 50 * time.Millisecond}

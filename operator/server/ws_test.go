@@ -19,7 +19,7 @@ import (
 )
 
 // patience is how long a test waits for what must happen.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // served runs a server on a real listener until the test ends, and checks that it ends in order.
 func served(t *testing.T, b *Board, l limits) (addr string, s *Server, stop func()) {

@@ -73,7 +73,7 @@ func (c *collector) one(t *testing.T) *tracepb.TracesData {
 	select {
 	case data := <-c.got:
 		return data
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("no trace came")
 		return nil
 	}

@@ -182,8 +182,13 @@ func (s *Stage) Namespace(ctx context.Context, name string) error {
 // interval is how often Poll looks.
 const interval = 200 * time.Millisecond
 
-// Poll tries until it succeeds, at most for the given time, and then tells the last error.
+// slowMachine is how many times longer a wait may take than on two idle processors. Machines are shared: what takes 26 minutes on one day
+// has taken 47 on another. Only a wait that fails takes longer for it.
+const slowMachine = 3
+
+// Poll tries until it succeeds, and then tells the last error. limit is enough on two idle processors; see slowMachine.
 func Poll(ctx context.Context, limit time.Duration, what string, try func(context.Context) error) error {
+	limit *= slowMachine
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var last error

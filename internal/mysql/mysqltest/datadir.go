@@ -49,6 +49,10 @@ func config(serverID, port, adminPort int, opts Options) string {
 		"innodb_redo_log_capacity=8M", "innodb_buffer_pool_size=64M",
 		// Tests kill servers, but not the machine: data that the kernel has is safe, and starts are faster.
 		"innodb_flush_method=nosync", "innodb_doublewrite=OFF",
+		// A start spends most of its time on the pages of memory that it fills, and tests start hundreds of servers. No test looks at these.
+		"innodb_log_buffer_size=1M", "performance_schema_max_mutex_instances=0", "performance_schema_max_rwlock_instances=0",
+		"performance_schema_max_cond_instances=0", "performance_schema_digests_size=100",
+		"performance_schema_max_table_instances=500", "performance_schema_max_table_handles=500",
 	}
 	if !opts.NoClonePlugin {
 		lines = append(lines, "plugin-load-add=mysql_clone.so")
