@@ -106,10 +106,10 @@ test-points: ## Restore random points of a history of many failovers on real ser
 test-backup-lab: build ## Every story of backups on the lab, those too that are too long for `make test` (root, Debian)
 	@go -C e2e test -tags lab,long -v -count=1 -timeout 60m -run 'Backup' ./suites/
 
-MORE := TestUpdateThatGoesWrongStops|TestALostKeyReachesTheSitesWithNewPods|TestARenewedCertificateIsShownByDragonfly|TestAFloodOfStrangersHindersNoFailover|TestDashboardClientsThatStall
+MORE := TestQuickstart|TestTLSComesUnderLoad|TestTheKeyIsReplacedUnderARunningGroup|TestRemovedGroupKeepsItsData|TestUpdateThatGoesWrongStops|TestALostKeyReachesTheSitesWithNewPods|TestARenewedCertificateIsShownByDragonfly|TestAFloodOfStrangersHindersNoFailover|TestDashboardClientsThatStall
 .PHONY: test-more
-test-more: build ## Lab tests that `make test` has no time for: an update that goes wrong, a lost key, a flood of strangers, clients of the dashboard that stall, Dragonfly's certificate (10 minutes; root, Debian)
-	@go -C e2e test -tags lab,more -v -count=1 -timeout 40m -run '^($(MORE))$$' ./suites/
+test-more: build ## Lab tests that `make test` has no time for: the quickstart, TLS for a group without it, a replaced and a lost key, a removed group, an update that goes wrong, a flood of strangers, clients of the dashboard that stall, Dragonfly's certificate (25 minutes; root, Debian)
+	@go -C e2e test -tags lab,more -v -count=1 -parallel 2 -timeout 90m -run '^($(MORE))$$' ./suites/
 
 .PHONY: test-upgrade-lab
 test-upgrade-lab: build ## The pods of another version of the operator reach groups under load one after the other, there and back, GROUPS=3 about 40 minutes, WAY=there or back plays one of them, FROM=commit or FROM=path comes from an older one (root, Debian)

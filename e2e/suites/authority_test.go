@@ -100,42 +100,6 @@ func signedWith(t *testing.T, g *stage.Group, former ed25519.PublicKey) {
 	})
 }
 
-// The key that signs statements is lost while an operator runs that has it: it is made again, the former one vouches for it, and no
-// client notices. Whoever has the former one cannot make a site fence any more.
-func TestTheKeyIsReplacedUnderARunningGroup(t *testing.T) {
-	g, group := whole(t)
-	before := runs(t, g)
-	former, err := signingKey(t.Context(), g)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := witnesses(t, g)
-	at := load.Now()
-	deleteKey(t, g)
-	signedWith(t, g, former.Public())
-	pushForged(t, g, group, former.Private)
-	if _, err := g.AwaitReady(t.Context(), comeBack); err != nil {
-		t.Error(err)
-	}
-	// An operator that was restarted has the new key alone.
-	if err := lab.KillOperator(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	sleep(t, lease+10*time.Second)
-	if _, err := g.AwaitReady(t.Context(), comeBack); err != nil {
-		t.Error(err)
-	}
-	if after := runs(t, g); after != before {
-		t.Errorf("containers were restarted:\n%s\nbefore\n%s", after, before)
-	}
-	v, testimony := judge(t, w, at)
-	undisturbed(t, v, testimony)
-	moveRole(t, g)
-	if _, err := g.AwaitReady(t.Context(), comeBack); err != nil {
-		t.Error(err)
-	}
-}
-
 // pushForged pushes to every site a statement that names another one, signed with a key. Every site must refuse it.
 func pushForged(t *testing.T, g *stage.Group, group *v1alpha1.MysqlFailoverGroup, key ed25519.PrivateKey) {
 	t.Helper()

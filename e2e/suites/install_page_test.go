@@ -78,8 +78,7 @@ func TestInstallPage(t *testing.T) {
 	ctx := t.Context()
 	bystander, before := whole(t)
 	g := &stage.Group{Stage: lab, Namespace: ownNamespace, Name: "orders"}
-	clearOwn(t, g)
-	clearOwn(t, &stage.Group{Stage: lab, Namespace: quickNamespace, Name: g.Name}) // while there is an operator
+	clearOwn(t, g) // while there is an operator
 	t.Cleanup(func() {
 		if t.Failed() {
 			g.Diagnose(context.Background(), t.Name())

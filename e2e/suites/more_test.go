@@ -113,3 +113,39 @@ func TestALostKeyReachesTheSitesWithNewPods(t *testing.T) {
 		t.Errorf("%d acknowledged rows are missing", len(v.Missing))
 	}
 }
+
+// The key that signs statements is lost while an operator runs that has it: it is made again, the former one vouches for it, and no
+// client notices. Whoever has the former one cannot make a site fence any more.
+func TestTheKeyIsReplacedUnderARunningGroup(t *testing.T) {
+	g, group := whole(t)
+	before := runs(t, g)
+	former, err := signingKey(t.Context(), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := witnesses(t, g)
+	at := load.Now()
+	deleteKey(t, g)
+	signedWith(t, g, former.Public())
+	pushForged(t, g, group, former.Private)
+	if _, err := g.AwaitReady(t.Context(), comeBack); err != nil {
+		t.Error(err)
+	}
+	// An operator that was restarted has the new key alone.
+	if err := lab.KillOperator(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sleep(t, lease+10*time.Second)
+	if _, err := g.AwaitReady(t.Context(), comeBack); err != nil {
+		t.Error(err)
+	}
+	if after := runs(t, g); after != before {
+		t.Errorf("containers were restarted:\n%s\nbefore\n%s", after, before)
+	}
+	v, testimony := judge(t, w, at)
+	undisturbed(t, v, testimony)
+	moveRole(t, g)
+	if _, err := g.AwaitReady(t.Context(), comeBack); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build lab
+//go:build lab && (more || long)
 
 package suites
 
