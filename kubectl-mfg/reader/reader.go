@@ -15,6 +15,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -151,15 +152,22 @@ func (p *Pod) Await(ctx context.Context, name string) error {
 	defer cancel()
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
+	// The last one that was seen says why it does not run: the question that the deadline ends has no answer.
+	var last *corev1.Pod
 	for {
 		pod, err := p.Kube.CoreV1().Pods(p.Namespace).Get(ctx, name, metav1.GetOptions{})
+		if err == nil {
+			last = pod
+		}
 		switch {
+		case apierrors.IsNotFound(err) || apierrors.IsForbidden(err):
+			return fmt.Errorf("pod %s did not start: %w", name, err)
 		case err == nil && pod.Status.Phase == corev1.PodRunning:
 			return nil
 		case err == nil && (pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded):
 			return fmt.Errorf("pod %s ended before it was told anything: %s", name, cmp.Or(pod.Status.Message, pod.Status.Reason, "does the image have the program backup of this version?"))
 		case ctx.Err() != nil:
-			return fmt.Errorf("pod %s did not start: %s", name, waitsFor(pod))
+			return fmt.Errorf("pod %s did not start: %s", name, waitsFor(last))
 		}
 		select {
 		case <-ctx.Done():

@@ -374,6 +374,38 @@ func TestASweepADay(t *testing.T) {
 	}
 }
 
+// What a profile said last must alarm no person once it has left the specification, or is not verified any more. Its backups stay on show.
+func TestAProfileThatLeftAlarmsNoPerson(t *testing.T) {
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(func(p *v1alpha1.BackupProfile) {
+		p.Verification = &v1alpha1.BackupVerification{AfterEvery: 3}
+	})), order("monday", completedAt(began)))
+	labels := []string{scopetest.Key.Namespace, scopetest.Key.Name, "nightly"}
+	change := func(do func(*v1alpha1.BackupProfile)) {
+		t.Helper()
+		g := &v1alpha1.MysqlFailoverGroup{}
+		if err := w.c.Get(w.ctx, scopetest.Key, g); err != nil {
+			t.Fatal(err)
+		}
+		do(&g.Spec.Backup.Profiles[0])
+		if err := w.c.Update(w.ctx, g); err != nil {
+			t.Fatal(err)
+		}
+		w.group()
+	}
+	w.group()
+	change(func(p *v1alpha1.BackupProfile) { p.Verification = nil })
+	if metricVerified.DeleteLabelValues(labels...) {
+		t.Error("a profile without verification still says whether it is verified")
+	}
+	change(func(p *v1alpha1.BackupProfile) { p.Name = "other" })
+	if metricReady.DeleteLabelValues(labels...) {
+		t.Error("a profile that left still says whether it is ready")
+	}
+	if n := testutil.ToFloat64(metricCount.WithLabelValues(labels...)); n != 1 {
+		t.Errorf("it has %v backups", n)
+	}
+}
+
 func TestAGroupWithoutProfilesSaysNothing(t *testing.T) {
 	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(nil)), order("monday", completedAt(began)))
 	w.group()

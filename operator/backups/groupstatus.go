@@ -206,6 +206,15 @@ func (b *Backups) show(g *groupLook) {
 			}
 		}
 	}
+	for _, p := range names {
+		// A profile that has left the specification, or lost its verification, must not alarm anybody with what it said last.
+		if !slices.ContainsFunc(g.ready, func(n named) bool { return n.profile == p }) {
+			metricReady.DeleteLabelValues(ns, group, p)
+		}
+		if !slices.ContainsFunc(g.verified, func(n named) bool { return n.profile == p }) {
+			metricVerified.DeleteLabelValues(ns, group, p)
+		}
+	}
 	for _, n := range g.ready {
 		metricReady.WithLabelValues(ns, group, n.profile).Set(oneIf(n.state.OK || n.state.Awaited))
 	}
