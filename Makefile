@@ -29,7 +29,7 @@ TESTS := $(FIRST) mysqld $(BESIDE_MYSQLD) lab-up lab $(LAST)
 
 # What compiles has huge pages.
 HUGE := e2e/lab/cluster/huge-pages.sh
-# What runs on the lab and beside it does not: mysqld is to have the machine's own setting.
+# What runs on the lab does not: mysqld is to have the machine's own setting.
 ON_THE_LAB := lab-up lab terminal apiserver
 
 COUNT := bin/counts
