@@ -57,7 +57,7 @@ demo: bin/lab bin/demo bin/mfg-e2e bin/kubectl-mfg ## Fail over on a real cluste
 	@bin/demo
 
 .PHONY: test
-test: $(COUNT) ## Everything: check, helm, mysqld and the lab suites (root, Debian); ends with a count
+test: $(COUNT) ## check, helm, mysqld and the lab suites: a case of each part, and the long ones have targets of their own (root, Debian); ends with a count
 	@rm -rf $(OUT); mkdir -p $(OUT); began=$$(date +%s); beside=; \
 	trap 'for group in $$beside; do kill -TERM -- -$$group; done; exit 130' INT TERM; \
 	$(call each,$(FIRST)) \

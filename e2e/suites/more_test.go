@@ -115,7 +115,7 @@ func TestALostKeyReachesTheSitesWithNewPods(t *testing.T) {
 }
 
 // The key that signs statements is lost while an operator runs that has it: it is made again, the former one vouches for it, and no
-// client notices. Whoever has the former one cannot make a site fence any more.
+// client notices. The old key cannot make a site fence any more.
 func TestTheKeyIsReplacedUnderARunningGroup(t *testing.T) {
 	g, group := whole(t)
 	before := runs(t, g)

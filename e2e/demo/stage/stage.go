@@ -182,8 +182,8 @@ func (s *Stage) Namespace(ctx context.Context, name string) error {
 // interval is how often Poll looks.
 const interval = 200 * time.Millisecond
 
-// slowMachine is how many times longer a wait may take than on two idle processors. Machines are shared: what takes 26 minutes on one day
-// has taken 47 on another. Only a wait that fails takes longer for it.
+// slowMachine is how many times longer a wait may take than on two idle processors. Machines are shared: the tests of
+// mysqld took 6 min 46 s on one day and 11 min 20 s on another. Only a wait that fails takes longer for it.
 const slowMachine = 3
 
 // Poll tries until it succeeds, and then tells the last error. limit is enough on two idle processors; see slowMachine.
