@@ -157,10 +157,14 @@ func sleep(t *testing.T, d time.Duration) {
 	}
 }
 
-// query runs SQL as root on a site and returns what it prints, without the last line break.
+// query runs SQL as root on a site and returns what it prints, without the last line break. What only reads is asked again after a lost connection.
 func query(t *testing.T, g *stage.Group, site, statement string) string {
 	t.Helper()
-	out, err := g.RootSQL(t.Context(), site, statement)
+	run := g.RootSQL
+	if strings.HasPrefix(statement, "SELECT ") && !strings.Contains(statement, ";") {
+		run = g.ReadSQL
+	}
+	out, err := run(t.Context(), site, statement)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func (g *Group) Digests(ctx context.Context, site string) (map[string]string, er
 	// A bench has gigabytes to read, and no other command takes that long.
 	ctx, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
-	out, err := g.RootSQL(ctx, site, longNames+"; "+usersTables)
+	out, err := g.ReadSQL(ctx, site, longNames+"; "+usersTables)
 	if err != nil {
 		return nil, fmt.Errorf("list tables of %s: %w", site, err)
 	}
@@ -75,7 +75,7 @@ func (g *Group) Digests(ctx context.Context, site string) (map[string]string, er
 	if err != nil {
 		return nil, fmt.Errorf("list tables of %s: %w", site, err)
 	}
-	out, err = g.RootSQL(ctx, site, longNames+"; "+strings.Join(statements, "; "))
+	out, err = g.ReadSQL(ctx, site, longNames+"; "+strings.Join(statements, "; "))
 	if err != nil {
 		return nil, fmt.Errorf("read digests of %s: %w", site, err)
 	}

@@ -3,12 +3,15 @@
 package stage
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"database/sql"
 	"fmt"
 	"net"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,6 +86,35 @@ func (g *Group) RootSQL(ctx context.Context, site, statements string) (string, e
 	}
 	return g.Exec(ctx, site, "env", "MYSQL_PWD="+string(secret.Data["password"]),
 		"mysql", "--no-defaults", "-uroot", "--socket=/run/mfg/mysqld.sock", "-NB", "-e", statements)
+}
+
+// readLimit is how long ReadSQL waits for a server that may be reached again.
+const readLimit = time.Minute
+
+// sqlError finds the number in an error that the mysql client prints.
+var sqlError = regexp.MustCompile(`ERROR (\d+) `)
+
+// connectionErrors are those that another connection may mend: the server stops, ended the session or the statement, is in offline mode, or is
+// not reached.
+var connectionErrors = []string{"1053", "1317", "2002", "2003", "2006", "2013", "3032", "4031"}
+
+// ReadSQL is RootSQL for statements that only read, and so may run twice. A site that is fenced for a moment ends the sessions of everybody,
+// and a container that starts again refuses them: like any client, it connects again. It tells of each failure.
+func (g *Group) ReadSQL(ctx context.Context, site, statements string) (out string, err error) {
+	var refused error
+	err = Poll(ctx, readLimit, "an answer of "+site, func(ctx context.Context) error {
+		var failed error
+		if out, failed = g.RootSQL(ctx, site, statements); failed == nil {
+			return nil
+		}
+		if number := sqlError.FindStringSubmatch(failed.Error()); number != nil && !slices.Contains(connectionErrors, number[1]) {
+			refused = failed
+			return nil
+		}
+		g.Say("%s gave no answer: %v", site, failed)
+		return failed
+	})
+	return out, cmp.Or(refused, err)
 }
 
 // EnsureApp creates the application's schema and account on the active site, from where they replicate.

@@ -211,9 +211,17 @@ func outputOf(cmd *exec.Cmd) (string, error) {
 	out, err := cmd.Output()
 	if err != nil {
 		said := strings.TrimSpace(stderr.String() + "\n" + string(out))
-		return string(out), fmt.Errorf("run %s: %w: %s", strings.Join(cmd.Args, " "), err, tail(said, 2000))
+		// Statements may be long, and a reader of CI's last words sees only the beginning.
+		return string(out), fmt.Errorf("run %s: %w: %s", head(strings.Join(cmd.Args, " "), 160), err, tail(said, 2000))
 	}
 	return string(out), nil
+}
+
+func head(s string, n int) string {
+	if len(s) > n {
+		return s[:n] + "…"
+	}
+	return s
 }
 
 func tail(s string, n int) string {
