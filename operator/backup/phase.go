@@ -119,8 +119,11 @@ var rows = []row{
 
 	{"it waits, and a Job of it is there", waiting, func(f Facts) bool { return f.Job == JobRunning },
 		Step{v1alpha1.BackupPending, StopJob, v1alpha1.ReasonBackupRetried}},
-	{"its profile is not there", waiting, func(f Facts) bool { return !f.Profile },
+	{"its profile was not there in time", waiting, func(f Facts) bool { return !f.Profile && f.Late },
 		Step{v1alpha1.BackupFailed, Wait, v1alpha1.ReasonBackupProfileMissing}},
+	// One kubectl apply may make the group and its backup: either may be seen first.
+	{"its profile is not there", waiting, func(f Facts) bool { return !f.Profile },
+		Step{v1alpha1.BackupPending, Wait, v1alpha1.ReasonBackupProfileMissing}},
 	{"its storage is another than at the attempt before", waiting, func(f Facts) bool { return f.Moved },
 		Step{v1alpha1.BackupFailed, Wait, v1alpha1.ReasonBackupStorageChanged}},
 	{"it waited for too long", waiting, func(f Facts) bool { return f.Late },

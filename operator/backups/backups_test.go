@@ -385,8 +385,9 @@ func TestWhyABackupDoesNotStart(t *testing.T) {
 		phase  v1alpha1.BackupPhase
 		want   v1alpha1.Reason
 	}{
-		"there is no group":     {nil, nil, v1alpha1.BackupFailed, v1alpha1.ReasonBackupProfileMissing},
-		"there is no profile":   {scopetest.Group(scopetest.Running), nil, v1alpha1.BackupFailed, v1alpha1.ReasonBackupProfileMissing},
+		"there is no group":     {nil, nil, v1alpha1.BackupPending, v1alpha1.ReasonBackupProfileMissing},
+		"there is no profile":   {scopetest.Group(scopetest.Running), nil, v1alpha1.BackupPending, v1alpha1.ReasonBackupProfileMissing},
+		"no group came":         {nil, func(w *world) { w.now = began.Add(2 * time.Hour) }, v1alpha1.BackupFailed, v1alpha1.ReasonBackupProfileMissing},
 		"there is no image":     {scopetest.Group(scopetest.Running, withProfile(nil)), func(w *world) { w.b.Install.BackupImage = "" }, v1alpha1.BackupPending, v1alpha1.ReasonBackupWaits},
 		"nobody has looked yet": {scopetest.Group(scopetest.Running, withProfile(nil)), func(w *world) { w.facts.G.Sites = nil }, v1alpha1.BackupPending, v1alpha1.ReasonNoBackupSource},
 		"no site has data":      {scopetest.Group(withProfile(nil)), nil, v1alpha1.BackupPending, v1alpha1.ReasonNoBackupSource},
@@ -402,6 +403,25 @@ func TestWhyABackupDoesNotStart(t *testing.T) {
 				t.Errorf("%+v", st)
 			}
 		})
+	}
+}
+
+// One kubectl apply may make a group and its backup, and the operator may see the backup first.
+func TestABackupWaitsForItsGroup(t *testing.T) {
+	w := newWorld(t, nil, order("monday"))
+	w.step("monday")
+	if st := w.get("monday").Status; st.Phase != v1alpha1.BackupPending || !strings.Contains(st.Message, "waits for it until "+began.Add(defaultDeadline).UTC().Format(time.RFC3339)) {
+		t.Errorf("before the group: %+v", st)
+	}
+	if len(w.said.List) != 0 {
+		t.Errorf("told %v", w.said.List)
+	}
+	if err := w.c.Create(w.ctx, scopetest.Group(scopetest.Running, withProfile(nil))); err != nil {
+		t.Fatal(err)
+	}
+	w.step("monday")
+	if st := w.get("monday").Status; st.Phase != v1alpha1.BackupRunning {
+		t.Errorf("with the group: %+v", st)
 	}
 }
 

@@ -64,12 +64,13 @@ func (b *Backups) gather(ctx context.Context, mb *v1alpha1.MysqlBackup) (*look, 
 		b.gatherRemoval(k)
 		return k, nil
 	}
+	f.Late = k.now.After(k.deadline())
 	if k.profile == nil {
+		b.turns.cannot(k.key())
 		return k, nil
 	}
 	// Another attempt would be stored elsewhere, and what the one before may have stored would be named by nothing any more.
 	f.Moved = mb.Status.Attempts > 0 && k.elsewhere()
-	f.Late = k.now.After(k.deadline())
 	f.Expired = mb.Status.StartedAt != nil && k.now.After(mb.Status.StartedAt.Add(k.job(b.Install).Timeout()+overdue))
 	f.Stuck = mb.Status.StartedAt != nil && !k.made.started && k.now.After(mb.Status.StartedAt.Add(overdue))
 	seen, known := b.Facts.Sites(mb.Namespace, mb.Spec.Group)
@@ -156,11 +157,11 @@ func (b *Backups) gatherRemoval(k *look) {
 	}
 }
 
-// deadline is until when it may be started.
+// deadline is until when it may be started. Without its profile, and so without a startingDeadline, it is the default.
 func (k *look) deadline() time.Time {
 	at, after := k.mb.CreationTimestamp.Time, defaultDeadline
-	if s := k.profile.Schedule; s != nil && s.StartingDeadline.Duration > 0 {
-		after = s.StartingDeadline.Duration
+	if p := k.profile; p != nil && p.Schedule != nil && p.Schedule.StartingDeadline.Duration > 0 {
+		after = p.Schedule.StartingDeadline.Duration
 	}
 	if t, err := time.Parse(time.RFC3339, k.mb.Annotations[v1alpha1.AnnotationScheduledAt]); err == nil {
 		at = t

@@ -70,7 +70,8 @@ func (b *Backups) tell(k *look, before, after *v1alpha1.MysqlBackupStatus) {
 		return
 	}
 	e, is := eventOf[after.Reason]
-	if !is || after.Reason == v1alpha1.ReasonBackupRetried && before.Phase != v1alpha1.BackupRunning {
+	waits := after.Reason == v1alpha1.ReasonBackupProfileMissing && after.Phase == v1alpha1.BackupPending
+	if !is || waits || after.Reason == v1alpha1.ReasonBackupRetried && before.Phase != v1alpha1.BackupRunning {
 		return
 	}
 	b.Recorder.Emit(k.about(), k.mb, e, "Backup %s of profile %s: %s", k.mb.Name, k.mb.Spec.Profile, eventText(after))

@@ -111,10 +111,14 @@ var texts = map[v1alpha1.Reason]func(*look) string{
 			k.mb.Status.Attempts, k.mb.Status.Location, k.mb.Spec.Profile)
 	},
 	v1alpha1.ReasonBackupProfileMissing: func(k *look) string {
+		text := "group " + k.mb.Spec.Group + " has no profile " + k.mb.Spec.Profile + " in spec.backup.profiles"
 		if k.group == nil {
-			return "there is no group " + k.mb.Spec.Group + " in this namespace"
+			text = "there is no group " + k.mb.Spec.Group + " in this namespace"
 		}
-		return "group " + k.mb.Spec.Group + " has no profile " + k.mb.Spec.Profile + " in spec.backup.profiles"
+		if !k.facts.Late {
+			text += ": the backup waits for it until " + k.deadline().UTC().Format(time.RFC3339)
+		}
+		return text
 	},
 	v1alpha1.ReasonBackupDeleting: (*look).deletingText,
 }
