@@ -52,6 +52,25 @@ type fakeAPI struct {
 	patched   []map[string]any
 	dryRuns   int
 	conflicts int
+	// breaks ends the connection of the next patch, before or after the patch is made.
+	breaks breaks
+	// patchedThen is called once a patch is made, before its answer.
+	patchedThen func()
+}
+
+type breaks int
+
+const (
+	never breaks = iota
+	beforePatch
+	afterPatch
+)
+
+// hangUp ends the connection without an answer.
+func hangUp(w http.ResponseWriter) {
+	if conn, _, err := w.(http.Hijacker).Hijack(); err == nil {
+		_ = conn.Close()
+	}
 }
 
 func (f *fakeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -123,6 +142,12 @@ func (f *fakeAPI) servePatch(w http.ResponseWriter, r *http.Request, namespace, 
 		if g.Namespace != namespace || g.Name != name {
 			continue
 		}
+		broken := f.breaks
+		f.breaks = never
+		if broken == beforePatch {
+			hangUp(w)
+			return
+		}
 		if f.conflicts > 0 || patch.Metadata.ResourceVersion != g.ResourceVersion {
 			f.conflicts--
 			g.ResourceVersion += "1"
@@ -152,6 +177,13 @@ func (f *fakeAPI) servePatch(w http.ResponseWriter, r *http.Request, namespace, 
 			}
 		}
 		g.ResourceVersion += "1"
+		if f.patchedThen != nil {
+			f.patchedThen()
+		}
+		if broken == afterPatch {
+			hangUp(w)
+			return
+		}
 		respond(w, http.StatusOK, g)
 	}
 }

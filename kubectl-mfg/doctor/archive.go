@@ -11,8 +11,9 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 )
 
-// behind is how old the latest point in time may be before a person should look, beyond twice the interval: an upload takes a while.
-const behind = time.Minute
+// behind is how old the latest point in time may be before a person should look, beyond twice the interval: an upload takes a while, and the operator
+// writes a status in which only times have changed once a minute.
+const behind = 2 * time.Minute
 
 // defaultInterval is the default of backup.pitr.
 const defaultInterval = 30 * time.Second

@@ -109,7 +109,7 @@ func TestBackupFindings(t *testing.T) {
 			archived(g)
 			late := metav1.NewTime(noon.Add(-10 * time.Minute))
 			g.Status.Backup.PITR.Latest = &late
-		}), level: Warn, says: []string{"the latest moment that can be brought back is 10m ago, and should be 2m0s at most"}, remedy: "kubectl mfg backup timeline"},
+		}), level: Warn, says: []string{"the latest moment that can be brought back is 10m ago, and should be 3m0s at most"}, remedy: "kubectl mfg backup timeline"},
 		"ArchiveNothing": {spoil: of(func(g *v1alpha1.MysqlFailoverGroup) { archived(g); g.Status.Backup.PITR = nil }), level: Warn, says: []string{"nothing is archived yet"}, remedy: "kubectl mfg backup timeline"},
 		"ArchiveSecret": {spoil: func(w *World) {
 			archived(w.Group)

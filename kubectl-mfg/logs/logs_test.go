@@ -256,6 +256,18 @@ func TestOneLogIsMissing(t *testing.T) {
 	}
 }
 
+// TestKubeletWithoutTheLog: a kubelet that has lost the file of a log says so where the log should be, with status 200.
+func TestKubeletWithoutTheLog(t *testing.T) {
+	n := twoSites()
+	n.logs["e/sidecar"] = "unable to retrieve container logs for containerd://5e1f"
+	env, out, errOut := environment()
+	op := Op{Namespace: "shop", Group: "orders", Level: "debug", Color: "never"}
+	code, err := op.Run(t.Context(), env, serve(t, n))
+	if err != nil || code != cli.ExitDegraded || !strings.Contains(errOut.String(), "east/sidecar") || !strings.Contains(errOut.String(), "unable to retrieve") || strings.Count(out.String(), "\n") != 5 {
+		t.Errorf("code %d, %v, %s\n%s", code, err, errOut, out)
+	}
+}
+
 // TestSilentNode: a kubelet that hangs does not keep the lines of the others back for good, and is named.
 func TestSilentNode(t *testing.T) {
 	n := twoSites()

@@ -321,9 +321,14 @@ func (r *reader) read(ctx context.Context, pod string, options *corev1.PodLogOpt
 	}
 	defer func() { _ = body.Close() }()
 	lines := bufio.NewReaderSize(body, lineBytes)
-	for {
+	for first := true; ; first = false {
 		raw, err := readLine(lines)
-		if l := Parse(raw); raw != "" && l.At.After(after) && !give(l) {
+		l := Parse(raw)
+		if first && raw != "" && l.At.IsZero() {
+			// Each line of a container has its time. The kubelet sends its own trouble as if it were the log, and the request succeeds.
+			return fmt.Errorf("the kubelet says: %s", raw)
+		}
+		if raw != "" && l.At.After(after) && !give(l) {
 			return nil
 		}
 		if errors.Is(err, io.EOF) || ctx.Err() != nil {

@@ -234,7 +234,11 @@ func (r *Request) Submit(ctx context.Context, env cli.Environment, c Cluster, ch
 		if r.DryRun == DryRunClient {
 			return g, nil
 		}
-		_, err = c.Annotate(ctx, g, r.Named(g, change), r.DryRun == DryRunServer)
+		named := r.Named(g, change)
+		_, err = c.Annotate(ctx, g, named, r.DryRun == DryRunServer)
+		if err != nil && r.DryRun != DryRunServer && isLost(err) {
+			err = r.find(ctx, env, c, g, named, err)
+		}
 		if err == nil {
 			return g, nil
 		}

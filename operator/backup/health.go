@@ -48,16 +48,6 @@ type State struct {
 // Ready says whether backups are made as they should be.
 func (h Health) Ready(now time.Time) State {
 	newest := h.newest(now)
-	elsewhere := 0
-	for _, a := range h.All {
-		if a.Elsewhere {
-			elsewhere++
-		}
-	}
-	if elsewhere > 0 {
-		return State{Reason: v1alpha1.ReasonBackupElsewhere, Message: fmt.Sprintf("%d backups lie in another storage than the profile names now, and are neither verified nor removed there: "+
-			"give the profile its old storage back and name the new one in a profile of its own, or delete those MysqlBackups", elsewhere)}
-	}
 	if h.FailedAt.After(newest) {
 		return State{Reason: v1alpha1.ReasonBackupFailed, Message: fmt.Sprintf("the last backup, %s, failed: %s", h.FailedName, h.FailedMessage)}
 	}
@@ -71,6 +61,17 @@ func (h Health) Ready(now time.Time) State {
 		if !due.IsZero() && now.After(due.Add(h.Schedule.Deadline+h.Timeout+spreadMax)) {
 			return State{Reason: v1alpha1.ReasonBackupOverdue, Message: "a backup was due and is not there: look at the MysqlBackups of the group"}
 		}
+	}
+	// After all that says that no backup is made: that is worse.
+	elsewhere := 0
+	for _, a := range h.All {
+		if a.Elsewhere {
+			elsewhere++
+		}
+	}
+	if elsewhere > 0 {
+		return State{Reason: v1alpha1.ReasonBackupElsewhere, Message: fmt.Sprintf("%d backups lie in another storage than the profile names now, and are neither verified nor removed there: "+
+			"give the profile its old storage back and name the new one in a profile of its own, or delete those MysqlBackups", elsewhere)}
 	}
 	if newest.IsZero() {
 		return h.first(due, now)

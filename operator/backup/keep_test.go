@@ -89,7 +89,7 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// What lies where nobody can look is not the one to verify, and is told before anything else.
+// What lies where nobody can look is not the one to verify, and is told. That no backup is made is worse, and told before it.
 func TestElsewhere(t *testing.T) {
 	all := days("1 2 3v")
 	all[0].Elsewhere = true
@@ -99,6 +99,9 @@ func TestElsewhere(t *testing.T) {
 	}
 	if s := (Health{All: all}).Ready(now); s.OK || s.Reason != v1alpha1.ReasonBackupElsewhere {
 		t.Errorf("ready: %+v", s)
+	}
+	if s := (Health{All: all, FailedAt: now, FailedName: "last"}).Ready(now); s.Reason != v1alpha1.ReasonBackupFailed {
+		t.Errorf("the last one failed: %+v", s)
 	}
 	// It stays, however old it is: only its MysqlBackup tells of it. And it keeps none that can be reached from being the newest.
 	old := []Artifact{{Name: "old", FinishedAt: now.Add(-time.Hour), Elsewhere: true, Verified: true}, {Name: "b", FinishedAt: now.Add(-2 * time.Hour)}, {Name: "c", FinishedAt: now.Add(-3 * time.Hour)}}

@@ -80,6 +80,9 @@ func (r *Restores) Begin(ctx context.Context, s *scope.Scope) error {
 	d := restore.Decide(look)
 	s.Restore, s.RestorePending, s.RestoreSite = d.Status, d.Pending, d.Site
 	if d.Status == nil {
+		// Nothing is to be restored, or no longer: a gauge that stayed would alarm for a withdrawn initFromBackup.
+		restorePending.DeleteLabelValues(s.Key.Namespace, s.Key.Name)
+		restoreSeconds.DeleteLabelValues(s.Key.Namespace, s.Key.Name)
 		return nil
 	}
 	s.Condition(d.Condition)

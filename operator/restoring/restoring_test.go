@@ -6,10 +6,30 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/internal/bucket"
 	"github.com/mysql-mfg/mfg/operator/render"
+	"github.com/mysql-mfg/mfg/operator/scope"
 )
+
+// A group whose initFromBackup is withdrawn waits for nothing any more, and must not alarm.
+func TestTheGaugesOfAWithdrawnRestoreGo(t *testing.T) {
+	g := &v1alpha1.MysqlFailoverGroup{}
+	g.Namespace, g.Name = "shop", "withdrawn"
+	s := &scope.Scope{Group: g}
+	s.Key.Namespace, s.Key.Name = g.Namespace, g.Name
+	restorePending.WithLabelValues("shop", "withdrawn").Set(1)
+	restoreSeconds.WithLabelValues("shop", "withdrawn").Set(60)
+	r := New(nil, Options{Image: func() bool { return true }, Proven: func() (p v1alpha1.Proven) { return p }, Paused: func(*scope.Scope) string { return "" }})
+	if err := r.Begin(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if n, m := testutil.CollectAndCount(restorePending), testutil.CollectAndCount(restoreSeconds); n+m != 0 {
+		t.Errorf("%d and %d gauges are left", n, m)
+	}
+}
 
 // I25: by its location status tells what was restored, so that of a group is the one that the program is told.
 func TestTheLocationIsThatOfTheProgramI25(t *testing.T) {
