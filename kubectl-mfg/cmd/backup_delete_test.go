@@ -22,7 +22,7 @@ func TestBackupDeleteKeepsNothingLate(t *testing.T) {
 		before, tick func(*backupAPI)
 		want         string
 	}{
-		"Before":    {goes, nil, "look for what is left in s3://backups/shop/orders/backups/old"},
+		"Before":    {goes, nil, "look for what is left in s3://backups/shop/orders"},
 		"Meanwhile": {func(f *backupAPI) { f.busy = 1 }, goes, "kubectl mfg backup show old -n shop"},
 		"NoLocation": {func(f *backupAPI) {
 			goes(f)

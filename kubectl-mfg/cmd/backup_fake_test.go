@@ -178,7 +178,7 @@ func ofOrders(name string, finished time.Duration, change ...func(*v1alpha1.Mysq
 		Spec:       v1alpha1.MysqlBackupSpec{Group: "orders", Profile: "nightly"},
 		Status: v1alpha1.MysqlBackupStatus{
 			Phase: v1alpha1.BackupCompleted, Method: v1alpha1.BackupLogical, Site: "madrid", Epoch: 7, StartedAt: at(finished - 9*time.Minute), FinishedAt: at(finished), Bytes: 4402341478, Size: "4.1GiB",
-			GTIDExecuted: "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-9000", MySQLVersion: "9.7.4", Location: "s3://backups/shop/orders/backups/" + name, Encrypted: true, Progress: 100,
+			GTIDExecuted: "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-9000", MySQLVersion: "9.7.4", Location: "s3://backups/shop/orders", Encrypted: true, Progress: 100,
 			Reason: v1alpha1.ReasonBackupCompleted, Message: "its manifest is in the storage",
 		},
 	}

@@ -34,7 +34,7 @@ func TestBackupGoneAndKept(t *testing.T) {
 		not    string
 	}{
 		"Kept":      {events: told(kept, "uid-old", "g"), code: cli.ExitRefused, want: "backup old is gone, but its artifact is still in the storage: the credentials may not delete"},
-		"Where":     {events: told(kept, "uid-old", "g"), code: cli.ExitRefused, want: "remove it there: s3://backups/shop/orders/backups/old"},
+		"Where":     {events: told(kept, "uid-old", "g"), code: cli.ExitRefused, want: "remove it there: s3://backups/shop/orders"},
 		"NoGroup":   {events: told(kept, "", "uid-old"), code: cli.ExitRefused, want: "still in the storage"},
 		"Late":      {events: told(kept, "uid-old", "g"), late: true, code: cli.ExitRefused, want: "still in the storage"},
 		"JSON":      {args: "-o json", events: told(kept, "uid-old", "g"), code: cli.ExitRefused, want: `"keepsArtifact": true`},

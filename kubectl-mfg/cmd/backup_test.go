@@ -335,7 +335,7 @@ func TestBackupDelete(t *testing.T) {
 		want        string
 	}{
 		"Asked":     {args: "old", stdin: "y\n", code: cli.ExitHealthy, did: []string{"delete old"}, want: "backup old is gone"},
-		"Plan":      {args: "old", stdin: "y\n", code: cli.ExitHealthy, did: []string{"delete old"}, want: "the artifact goes for good: s3://backups/shop/orders/backups/old"},
+		"Plan":      {args: "old", stdin: "y\n", code: cli.ExitHealthy, did: []string{"delete old"}, want: "the artifact goes for good: s3://backups/shop/orders"},
 		"Left":      {args: "orders old", stdin: "y\n", code: cli.ExitHealthy, did: []string{"delete old"}, want: "2 other completed backups of orders, 0 of them verified"},
 		"OnlyOne":   {args: "old --yes", before: func(f *backupAPI) { f.backups = f.backups[:1] }, code: cli.ExitHealthy, did: []string{"delete old"}, want: "it is the only one: then there is nothing to restore orders from"},
 		"OnlyGood":  {args: "old --yes", code: cli.ExitHealthy, did: []string{"delete old"}, want: "it is the only verified one"},
@@ -364,7 +364,7 @@ func TestBackupDelete(t *testing.T) {
 		"RestoredElsewhere": {args: "old --yes", before: func(f *backupAPI) {
 			f.refused["GET "+groupsPath+"/mysqlfailovergroups"] = status(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
 		}, code: cli.ExitHealthy, did: []string{"delete old"}, want: "groups of other namespaces could not be listed, so whether one of them is being restored from it is not known"},
-		"GroupGone": {args: "old --yes", before: func(f *backupAPI) { f.groups = nil }, code: cli.ExitHealthy, did: []string{"delete old"}, want: "the artifact STAYS in the storage (s3://backups/shop/orders/backups/old): group orders, which knows the storage, is gone"},
+		"GroupGone": {args: "old --yes", before: func(f *backupAPI) { f.groups = nil }, code: cli.ExitHealthy, did: []string{"delete old"}, want: "the artifact STAYS in the storage (s3://backups/shop/orders): group orders, which knows the storage, is gone"},
 		"ProfileGone": {args: "old --yes", before: func(f *backupAPI) { f.groups[0].Spec.Backup.Profiles[0].Name = "other" }, code: cli.ExitHealthy, did: []string{"delete old"},
 			want: "backup old is gone; its artifact is still in the storage"},
 		"Moved": {args: "old --yes", before: func(f *backupAPI) { f.backups[0].Status.StorageDigest = "sha256:00" }, code: cli.ExitHealthy, did: []string{"delete old"},

@@ -204,7 +204,7 @@ func TestRestoreRefused(t *testing.T) {
 		"TooLarge":     {args: "b --from orders --storage-file f", files: map[string]string{"f": strings.Repeat("#", 1<<20+1)}, code: cli.ExitUsage, want: "it holds something else"},
 		"Documents":    {args: "b --from orders --storage-file f", files: map[string]string{"f": "a: 1\n---\nb: 2\n"}, code: cli.ExitUsage, want: "holds 2 documents"},
 		"NoGroup":      {args: "b --from orders -f f", files: map[string]string{"f": "kind: MysqlFailoverGroup"}, code: cli.ExitUsage, want: "holds no MysqlFailoverGroup"},
-		"OfStorage":    {args: "b --from orders --storage-file f", files: map[string]string{"f": "storage: {s3: {bucket: abc, secretName: keys}}"}, code: cli.ExitRefused, want: "--identity-secret NAME"},
+		"OfStorage":    {args: "b --from orders --storage-file f", files: map[string]string{"f": "storage: {s3: {bucket: backups, secretName: keys}}"}, code: cli.ExitRefused, want: "--identity-secret NAME"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := withProfile(t, several()...)
@@ -255,6 +255,32 @@ func TestRestoreOfNothingLeft(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, f.groups[0].Spec.InitFromBackup); diff != "" || f.groups[0].Spec.DNS == nil {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The backups that the cluster knows of may lie in another storage than the one of the file, as after a move of the storage: their names would be
+// looked for there in vain.
+func TestRestoreFromAnotherStorage(t *testing.T) {
+	for storage, tc := range map[string]struct{ want, says string }{
+		"{s3: {bucket: backups, secretName: keys}}":            {"fresh", "fresh (Logical"},
+		"{s3: {bucket: other, secretName: keys}}":              {"", "lie elsewhere"},
+		"{s3: {bucket: backups, prefix: x, secretName: keys}}": {"", "the newest in the storage"},
+	} {
+		t.Run(storage, func(t *testing.T) {
+			f := withProfile(t, several()...)
+			t.Chdir(t.TempDir())
+			if err := os.WriteFile("storage.yaml", []byte(storage), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got := run(t, f, runOptions{}, strings.Fields("restore orders-2 --from orders --storage-file storage.yaml --identity-secret identity --check=false -n shop")...)
+			var g v1alpha1.MysqlFailoverGroup
+			if err := yaml.Unmarshal([]byte(got.out), &g); err != nil || got.code != cli.ExitHealthy {
+				t.Fatalf("%s: %v: %+v", storage, err, got)
+			}
+			if g.Spec.InitFromBackup.Backup != tc.want || !strings.Contains(got.errOut, tc.says) {
+				t.Errorf("%s: backup %q, said %s", storage, g.Spec.InitFromBackup.Backup, got.errOut)
+			}
+		})
 	}
 }
 

@@ -140,6 +140,9 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 		return cli.ExitError, err
 	}
 	known, unseen := op.known(ctx, c)
+	if template.storage != nil && op.Backup == "" {
+		known, unseen = op.inStorage(*template.storage, known, unseen)
+	}
 	plan, err := op.plan(template, known, env.Now())
 	if err != nil {
 		return cli.ExitError, err
@@ -189,6 +192,21 @@ func (op *Op) known(ctx context.Context, c Cluster) (all []v1alpha1.MysqlBackup,
 		return nil, "this cluster knows of no backup of " + op.rep.From + ": whether there is one in the storage, the operator finds out before it touches anything"
 	}
 	return all, ""
+}
+
+// inStorage leaves the backups that lie in the storage of the file: the newest of another storage would be looked for in vain, or hide a newer one.
+func (op *Op) inStorage(s v1alpha1.BackupStorage, known []v1alpha1.MysqlBackup, unseen string) ([]v1alpha1.MysqlBackup, string) {
+	place := v1alpha1.StoragePlace{Location: s.Location(op.FromNamespace, op.From), Digest: s.Digest(op.FromNamespace, op.From)}
+	var there []v1alpha1.MysqlBackup
+	for i := range known {
+		if known[i].Status.LiesIn(place) {
+			there = append(there, known[i])
+		}
+	}
+	if len(known) > 0 && len(there) == 0 {
+		unseen = "the backups of " + op.rep.From + " that this cluster knows of lie elsewhere: whether there is one in this storage, the operator finds out before it touches anything"
+	}
+	return there, unseen
 }
 
 // print writes the group as YAML, or as one of the formats of kubectl.
