@@ -139,6 +139,16 @@ type BackupProfileStatus struct {
 	//
 	// +optional
 	LastScheduled *metav1.Time `json:"lastScheduled,omitempty"`
+	// schedule is the present schedule as it was acted upon last: cron, time zone, and whether it is suspended.
+	//
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Schedule string `json:"schedule,omitempty"`
+	// scheduleSince is since when it is this one; empty if that was before the operator noted it. What was due by another schedule, or while it
+	// was suspended, is not missing.
+	//
+	// +optional
+	ScheduleSince *metav1.Time `json:"scheduleSince,omitempty"`
 	// next is when the next backup is due.
 	//
 	// +optional
@@ -155,6 +165,15 @@ type BackupProfileStatus struct {
 	//
 	// +optional
 	VerificationScheduled *metav1.Time `json:"verificationScheduled,omitempty"`
+	// verificationSchedule is verification.cron and the time zone as they were acted upon last.
+	//
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	VerificationSchedule string `json:"verificationSchedule,omitempty"`
+	// verificationSince is since when it is this one; empty if that was before the operator noted it.
+	//
+	// +optional
+	VerificationSince *metav1.Time `json:"verificationSince,omitempty"`
 	// restoreSeconds is how long the restore of that verification took, in seconds.
 	//
 	// +optional

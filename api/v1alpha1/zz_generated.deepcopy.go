@@ -140,6 +140,10 @@ func (in *BackupProfileStatus) DeepCopyInto(out *BackupProfileStatus) {
 		in, out := &in.LastScheduled, &out.LastScheduled
 		*out = (*in).DeepCopy()
 	}
+	if in.ScheduleSince != nil {
+		in, out := &in.ScheduleSince, &out.ScheduleSince
+		*out = (*in).DeepCopy()
+	}
 	if in.Next != nil {
 		in, out := &in.Next, &out.Next
 		*out = (*in).DeepCopy()
@@ -150,6 +154,10 @@ func (in *BackupProfileStatus) DeepCopyInto(out *BackupProfileStatus) {
 	}
 	if in.VerificationScheduled != nil {
 		in, out := &in.VerificationScheduled, &out.VerificationScheduled
+		*out = (*in).DeepCopy()
+	}
+	if in.VerificationSince != nil {
+		in, out := &in.VerificationSince, &out.VerificationSince
 		*out = (*in).DeepCopy()
 	}
 }

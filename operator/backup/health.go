@@ -23,6 +23,9 @@ type Health struct {
 	Timeout     time.Duration
 	// Since is the time of the schedule that was dealt with last; before the first, when the schedule was first seen.
 	Since time.Time
+	// HeldSince is since when this schedule holds, and not another or none, or suspended; zero if it always did. VerificationSince is the same of the
+	// verification's.
+	HeldSince, VerificationSince time.Time
 	// Running is true if a backup waits for its start or is being made, and Missed if the profile's status says already that one is missing.
 	Running, Missed bool
 	// Verification is set if HasVerification is. Failed names the newest backup that was tried, if its verification did not pass.
@@ -57,7 +60,7 @@ func (h Health) Ready(now time.Time) State {
 		if from.IsZero() {
 			from = h.Since
 		}
-		due = h.Schedule.Cron.Next(from)
+		due = h.Schedule.Cron.Next(latest(from, h.HeldSince))
 		if !due.IsZero() && now.After(due.Add(h.Schedule.Deadline+h.Timeout+spreadMax)) {
 			return State{Reason: v1alpha1.ReasonBackupOverdue, Message: "a backup was due and is not there: look at the MysqlBackups of the group"}
 		}
@@ -119,7 +122,7 @@ func (h Health) Verified(now time.Time) State {
 		return h.notVerified(fmt.Sprintf("%d backups were made since the last verification", untried))
 	}
 	if h.Verification.HasCron {
-		due := h.Verification.Cron.Next(h.VerifiedAt)
+		due := h.Verification.Cron.Next(latest(h.VerifiedAt, h.VerificationSince))
 		if !due.IsZero() && now.After(due.Add(verificationDeadline+h.Timeout)) {
 			return h.notVerified("a verification was due and did not pass")
 		}
@@ -141,4 +144,11 @@ func (h Health) newest(now time.Time) time.Time {
 		return all[0].FinishedAt
 	}
 	return time.Time{}
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }

@@ -161,7 +161,8 @@ func profileApply(p *v1alpha1.BackupProfileStatus) *applyv1alpha1.BackupProfileS
 		set func(metav1.Time) *applyv1alpha1.BackupProfileStatusApplyConfiguration
 	}{
 		{p.LastSuccess, out.WithLastSuccess}, {p.LastAttempt, out.WithLastAttempt}, {p.LastScheduled, out.WithLastScheduled}, {p.Next, out.WithNext},
-		{p.VerifiedAt, out.WithVerifiedAt}, {p.VerificationScheduled, out.WithVerificationScheduled},
+		{p.VerifiedAt, out.WithVerifiedAt}, {p.VerificationScheduled, out.WithVerificationScheduled}, {p.ScheduleSince, out.WithScheduleSince},
+		{p.VerificationSince, out.WithVerificationSince},
 	} {
 		if t.at != nil {
 			t.set(*t.at)
@@ -170,7 +171,10 @@ func profileApply(p *v1alpha1.BackupProfileStatus) *applyv1alpha1.BackupProfileS
 	for _, t := range []struct {
 		text string
 		set  func(string) *applyv1alpha1.BackupProfileStatusApplyConfiguration
-	}{{p.Running, out.WithRunning}, {p.LastBackup, out.WithLastBackup}, {p.LastVerified, out.WithLastVerified}, {p.Message, out.WithMessage}} {
+	}{
+		{p.Running, out.WithRunning}, {p.LastBackup, out.WithLastBackup}, {p.LastVerified, out.WithLastVerified}, {p.Message, out.WithMessage},
+		{p.Schedule, out.WithSchedule}, {p.VerificationSchedule, out.WithVerificationSchedule},
+	} {
 		if t.text != "" {
 			t.set(t.text)
 		}

@@ -103,17 +103,6 @@ func (b *Backups) gatherGroup(ctx context.Context, g *groupLook) error {
 	return err
 }
 
-// since is the last time that was dealt with: now if there is none yet, nil for what does not recur.
-func since(recurs bool, last *metav1.Time, now time.Time) *metav1.Time {
-	switch {
-	case !recurs:
-		return nil
-	case last == nil:
-		return timeOf(now)
-	}
-	return last
-}
-
 // before returns what status says of a profile.
 func (g *groupLook) before(profile string) v1alpha1.BackupProfileStatus {
 	if g.group.Status.Backup != nil {
@@ -136,11 +125,12 @@ func (g *groupLook) soon(at time.Time) {
 func (b *Backups) profile(ctx context.Context, g *groupLook, p *v1alpha1.BackupProfile) error {
 	st := g.before(p.Name)
 	out := g.summary(p.Name)
-	out.LastScheduled, out.VerificationScheduled = st.LastScheduled, st.VerificationScheduled
-	// A new schedule has missed nothing: the times that it would have had earlier are no missing backups.
-	out.LastScheduled = since(p.Schedule != nil, out.LastScheduled, g.now)
-	out.VerificationScheduled = since(p.Verification != nil && p.Verification.Cron != "", out.VerificationScheduled, g.now)
+	made, tried := recurrence{st.Schedule, st.ScheduleSince, st.LastScheduled}, recurrence{st.VerificationSchedule, st.VerificationSince, st.VerificationScheduled}
+	made, tried = made.by(schedulesOf(p).made, g.now), tried.by(schedulesOf(p).tried, g.now)
+	out.Schedule, out.ScheduleSince, out.LastScheduled = made.schedule, made.since, made.last
+	out.VerificationSchedule, out.VerificationSince, out.VerificationScheduled = tried.schedule, tried.since, tried.last
 	h, trouble := g.health(p, out.LastScheduled)
+	h.HeldSince, h.VerificationSince = timeIn(made.since), timeIn(tried.since)
 	h.Missed = st.LastScheduled != nil && (st.Reason == v1alpha1.ReasonNoBackupYet || st.Reason == v1alpha1.ReasonBackupOverdue)
 	var failed []error
 	if trouble == nil {

@@ -159,7 +159,19 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: running
       type:
         scalar: string
+    - name: schedule
+      type:
+        scalar: string
+    - name: scheduleSince
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: verificationSchedule
+      type:
+        scalar: string
     - name: verificationScheduled
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: verificationSince
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: verifiedAt

@@ -30,6 +30,11 @@ type BackupProfileStatusApplyConfiguration struct {
 	LastAttempt *v1.Time `json:"lastAttempt,omitempty"`
 	// lastScheduled is the last time of the schedule that was acted upon, or passed over.
 	LastScheduled *v1.Time `json:"lastScheduled,omitempty"`
+	// schedule is the present schedule as it was acted upon last: cron, time zone, and whether it is suspended.
+	Schedule *string `json:"schedule,omitempty"`
+	// scheduleSince is since when it is this one; empty if that was before the operator noted it. What was due by another schedule, or while it
+	// was suspended, is not missing.
+	ScheduleSince *v1.Time `json:"scheduleSince,omitempty"`
 	// next is when the next backup is due.
 	Next *v1.Time `json:"next,omitempty"`
 	// lastVerified is the newest backup whose verification passed.
@@ -38,6 +43,10 @@ type BackupProfileStatusApplyConfiguration struct {
 	VerifiedAt *v1.Time `json:"verifiedAt,omitempty"`
 	// verificationScheduled is the last time of verification.cron that was acted upon, or passed over.
 	VerificationScheduled *v1.Time `json:"verificationScheduled,omitempty"`
+	// verificationSchedule is verification.cron and the time zone as they were acted upon last.
+	VerificationSchedule *string `json:"verificationSchedule,omitempty"`
+	// verificationSince is since when it is this one; empty if that was before the operator noted it.
+	VerificationSince *v1.Time `json:"verificationSince,omitempty"`
 	// restoreSeconds is how long the restore of that verification took, in seconds.
 	RestoreSeconds *int64 `json:"restoreSeconds,omitempty"`
 	// reason is what keeps the profile from making backups or from removing old ones, one CamelCase word; empty if nothing does.
@@ -116,6 +125,22 @@ func (b *BackupProfileStatusApplyConfiguration) WithLastScheduled(value v1.Time)
 	return b
 }
 
+// WithSchedule sets the Schedule field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Schedule field is set to the value of the last call.
+func (b *BackupProfileStatusApplyConfiguration) WithSchedule(value string) *BackupProfileStatusApplyConfiguration {
+	b.Schedule = &value
+	return b
+}
+
+// WithScheduleSince sets the ScheduleSince field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ScheduleSince field is set to the value of the last call.
+func (b *BackupProfileStatusApplyConfiguration) WithScheduleSince(value v1.Time) *BackupProfileStatusApplyConfiguration {
+	b.ScheduleSince = &value
+	return b
+}
+
 // WithNext sets the Next field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Next field is set to the value of the last call.
@@ -145,6 +170,22 @@ func (b *BackupProfileStatusApplyConfiguration) WithVerifiedAt(value v1.Time) *B
 // If called multiple times, the VerificationScheduled field is set to the value of the last call.
 func (b *BackupProfileStatusApplyConfiguration) WithVerificationScheduled(value v1.Time) *BackupProfileStatusApplyConfiguration {
 	b.VerificationScheduled = &value
+	return b
+}
+
+// WithVerificationSchedule sets the VerificationSchedule field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the VerificationSchedule field is set to the value of the last call.
+func (b *BackupProfileStatusApplyConfiguration) WithVerificationSchedule(value string) *BackupProfileStatusApplyConfiguration {
+	b.VerificationSchedule = &value
+	return b
+}
+
+// WithVerificationSince sets the VerificationSince field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the VerificationSince field is set to the value of the last call.
+func (b *BackupProfileStatusApplyConfiguration) WithVerificationSince(value v1.Time) *BackupProfileStatusApplyConfiguration {
+	b.VerificationSince = &value
 	return b
 }
 
