@@ -22,6 +22,8 @@ const (
 	AnnotationKeepArtifact = Domain + "/keep-artifact"
 	// AnnotationVerifyBackup, with any value, has a MysqlBackup verified now. The operator takes it off when it is done or refused.
 	AnnotationVerifyBackup = Domain + "/verify-backup"
+	// VerifyBySchedule is its value if the operator set it. The operator takes such an order back when a newer backup is to be verified instead.
+	VerifyBySchedule = "schedule"
 	// AnnotationScheduledAt, on a MysqlBackup, is the time of the schedule that it was made for, as in RFC 3339.
 	AnnotationScheduledAt = Domain + "/scheduled-at"
 

@@ -92,10 +92,11 @@ func (op *Verify) allowed(ctx context.Context, c Cluster, b *v1alpha1.MysqlBacku
 	return cli.Refused("refused: backup %s is encrypted, and its profile %s names no identity that opens it\n  set encryption.identitySecretName there; kubectl mfg backup keygen --help says how the Secret is made", b.Name, b.Spec.Profile)
 }
 
-// ask sets the annotation. If there is one already, it joins that, unless that one waits: a new order is tried at once.
+// ask sets the annotation. If a person has set it already, it joins that, unless that one waits: a new order is tried at once. It joins no order of a
+// schedule: the operator takes those back for a newer backup, and would leave this command without an outcome.
 func (op *Verify) ask(ctx context.Context, env cli.Environment, c Cluster, b *v1alpha1.MysqlBackup) (*v1alpha1.MysqlBackup, error) {
 	for try := 1; ; try++ {
-		if _, stands := b.Annotations[v1alpha1.AnnotationVerifyBackup]; stands && b.Status.VerificationWaits == nil {
+		if order := b.Annotations[v1alpha1.AnnotationVerifyBackup]; order != "" && order != v1alpha1.VerifyBySchedule && b.Status.VerificationWaits == nil {
 			return b, nil
 		}
 		asked, err := c.AnnotateBackup(ctx, b, map[string]string{v1alpha1.AnnotationVerifyBackup: env.Now().UTC().Format(time.RFC3339)})

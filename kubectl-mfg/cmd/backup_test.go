@@ -266,6 +266,9 @@ func TestBackupVerify(t *testing.T) {
 		"Conflicts":   {args: "orders", before: func(f *backupAPI) { f.busy = 99 }, code: cli.ExitError, want: "has been modified"},
 		"Joined": {args: "orders", before: func(f *backupAPI) { f.backups[1].Annotations = map[string]string{v1alpha1.AnnotationVerifyBackup: "x"} }, then: passes, code: cli.ExitHealthy,
 			want: "is verified"},
+		"OfASchedule": {args: "orders", before: func(f *backupAPI) {
+			f.backups[1].Annotations = map[string]string{v1alpha1.AnnotationVerifyBackup: v1alpha1.VerifyBySchedule}
+		}, then: passes, code: cli.ExitHealthy, did: []string{"annotate fresh " + asks}, want: "is verified"},
 		"TriedAgain": {args: "orders --timeout 5s", then: func(b *v1alpha1.MysqlBackup) { waitsVerified(b.Annotations[v1alpha1.AnnotationVerifyBackup])(b) }, code: cli.ExitTimeout,
 			did: []string{"annotate fresh " + asks}, want: "the verification of backup fresh is tried again: StorageUnreachable: no route"},
 		"AskedAgain": {args: "orders", before: func(f *backupAPI) { waitsVerified("x")(&f.backups[1]) }, then: passes, code: cli.ExitHealthy, did: []string{"annotate fresh " + asks},

@@ -41,12 +41,9 @@ func (b *Backups) scheduleVerification(ctx context.Context, g *groupLook, h back
 func tooSlow(all []v1alpha1.MysqlBackup, timeout time.Duration, now time.Time) bool {
 	return slices.ContainsFunc(all, func(mb v1alpha1.MysqlBackup) bool {
 		w := mb.Status.VerificationWaits
-		return w != nil && w.Reason == v1alpha1.ReasonTimedOut && w.Order == bySchedule && w.NotBefore != nil && now.Before(w.NotBefore.Time) && !hasMoreTime(w, timeout)
+		return w != nil && w.Reason == v1alpha1.ReasonTimedOut && w.Order == v1alpha1.VerifyBySchedule && w.NotBefore != nil && now.Before(w.NotBefore.Time) && !hasMoreTime(w, timeout)
 	})
 }
-
-// bySchedule is the value of the annotation if no person set it.
-const bySchedule = "schedule"
 
 // order asks for the verification of a backup, as a person does, unless it is asked for already. It takes back the orders of schedules for others that
 // no Job verifies: they wait for a turn, or for a storage. What is to be verified is kept, so every backup would be kept for as long as they wait.
@@ -59,8 +56,8 @@ func (b *Backups) order(ctx context.Context, g *groupLook, profile, name string)
 		before, stands := mb.DeepCopy(), mb.Annotations[v1alpha1.AnnotationVerifyBackup]
 		switch {
 		case mb.Name == name && stands == "" && mb.DeletionTimestamp == nil:
-			metav1.SetMetaDataAnnotation(&mb.ObjectMeta, v1alpha1.AnnotationVerifyBackup, bySchedule)
-		case mb.Name != name && stands == bySchedule && !g.verifying[mb.UID]:
+			metav1.SetMetaDataAnnotation(&mb.ObjectMeta, v1alpha1.AnnotationVerifyBackup, v1alpha1.VerifyBySchedule)
+		case mb.Name != name && stands == v1alpha1.VerifyBySchedule && !g.verifying[mb.UID]:
 			delete(mb.Annotations, v1alpha1.AnnotationVerifyBackup)
 		default:
 			continue

@@ -238,7 +238,7 @@ func tooLong(w *world) {
 
 // The schedule of a profile whose verification took too long goes on once the profile gives more time.
 func TestWhenAProfileIsTooSlow(t *testing.T) {
-	w := &v1alpha1.BackupVerificationWait{Reason: v1alpha1.ReasonTimedOut, Order: bySchedule, NotBefore: timeOf(began.Add(time.Hour)), TimeoutSeconds: 3600}
+	w := &v1alpha1.BackupVerificationWait{Reason: v1alpha1.ReasonTimedOut, Order: v1alpha1.VerifyBySchedule, NotBefore: timeOf(began.Add(time.Hour)), TimeoutSeconds: 3600}
 	all := []v1alpha1.MysqlBackup{{}, {Status: v1alpha1.MysqlBackupStatus{VerificationWaits: w}}}
 	for timeout, want := range map[time.Duration]bool{time.Minute: true, time.Hour: true, time.Hour + time.Second: false} {
 		if got := tooSlow(all, timeout, began); got != want {
@@ -259,13 +259,13 @@ func TestOnlyTheNewestVerificationOfAScheduleWaits(t *testing.T) {
 		}
 	}
 	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(func(p *v1alpha1.BackupProfile) { p.Verification = &v1alpha1.BackupVerification{AfterEvery: 1} })),
-		order("monday", completedAt(began.Add(-3*time.Hour)), waits(bySchedule)), order("tuesday", completedAt(began.Add(-2*time.Hour)), waits("now")), order("wednesday", completedAt(began.Add(-time.Hour))))
+		order("monday", completedAt(began.Add(-3*time.Hour)), waits(v1alpha1.VerifyBySchedule)), order("tuesday", completedAt(began.Add(-2*time.Hour)), waits("now")), order("wednesday", completedAt(began.Add(-time.Hour))))
 	w.group()
 	var got []string
 	for _, name := range []string{"monday", "tuesday", "wednesday"} {
 		got = append(got, w.get(name).Annotations[v1alpha1.AnnotationVerifyBackup])
 	}
-	if want := []string{"", "now", bySchedule}; fmt.Sprint(got) != fmt.Sprint(want) {
+	if want := []string{"", "now", v1alpha1.VerifyBySchedule}; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("orders %q, want %q", got, want)
 	}
 	if c := w.condition(v1alpha1.ConditionBackupVerified); c.Reason != string(v1alpha1.ReasonBackupNotVerified) {
