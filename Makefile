@@ -374,7 +374,7 @@ part-clone: $(COUNT) mmdebstrap
 	@$(tests) -no-skip -- -tags mysqld -count=1 -timeout 40m -run TestOrderedCloneOfARealReplica ./operator/clone/
 
 part-adopt: $(COUNT) mmdebstrap
-	@$(tests) -no-skip -- -tags mysqld -count=1 -timeout 40m -run 'TestPlaintextIsListedAndGone|OnARealServer' ./kubectl-mfg/cmd/ ./kubectl-mfg/apppassword/
+	@$(tests) -no-skip -- -tags mysqld -count=1 -timeout 40m -run 'TestPlaintextIsListedAndGone|OnARealServer' ./kubectl-mfg/cmd/ ./kubectl-mfg/apppassword/ ./kubectl-mfg/readonly/
 
 # At its usual weight, which the programs of the lab inherit.
 part-lab-up: $(COUNT) bin/lab

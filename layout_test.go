@@ -151,6 +151,7 @@ var layout = map[string]rule{
 	"kubectl-mfg":                     {own: []string{"kubectl-mfg", "api", "tui"}},
 	"kubectl-mfg/cmd":                 {own: []string{"kubectl-mfg", "api", "tui"}},
 	"kubectl-mfg/adopt":               {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/escape", "kubectl-mfg/keyrings", "kubectl-mfg/mysqlclient", "kubectl-mfg/report", "kubectl-mfg/request", "kubectl-mfg/screen"}},
+	"kubectl-mfg/readonly":            {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/mysqlclient", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"kubectl-mfg/apppassword":         {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/escape", "kubectl-mfg/mysqlclient", "kubectl-mfg/pods", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"kubectl-mfg/backup":              {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/escape", "kubectl-mfg/live", "kubectl-mfg/pods", "kubectl-mfg/progress", "kubectl-mfg/reader", "kubectl-mfg/report", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"kubectl-mfg/bundle":              {own: []string{"api/v1alpha1", "kubectl-mfg/escape", "kubectl-mfg/pods"}},

@@ -58,6 +58,20 @@ func applicationsPassword(t *testing.T, g *stage.Group) {
 	if after := applicationsSecret(t, g); after["password"] != now["password"] {
 		t.Error("the end of the old password changed the Secret")
 	}
+	onPage(t, "an account that reads", true)
+	as := []string{"-n", g.Namespace, "mysql", g.Name, "--account", "readonly", "-e"}
+	for _, one := range []struct {
+		statement, says string
+		code            int
+	}{{"SELECT CURRENT_USER()", "readonly@%", 0}, {"CREATE TABLE readers (id INT PRIMARY KEY)", "ERROR 1142", 1}} {
+		if got := plugin(t, append(as, one.statement)...); got.code != one.code || !strings.Contains(got.out+got.errOut, one.says) {
+			t.Errorf("as readonly, %s: exit code %d: %s%s", one.statement, got.code, got.out, got.errOut)
+		}
+	}
+	plugin(t, "-n", g.Namespace, "account", "drop", g.Name, "--yes").want(t, 0, nil)
+	if got := plugin(t, append(as, "SELECT 1")...); got.code == 0 || !strings.Contains(got.errOut, "kubectl mfg account create") {
+		t.Errorf("after it was dropped: exit code %d: %s%s", got.code, got.out, got.errOut)
+	}
 }
 
 func applicationsSecret(t *testing.T, g *stage.Group) map[string]string {

@@ -115,9 +115,8 @@ func (w *world) next() string     { return string(w.secret.Data[v1alpha1.Applica
 
 // server finds the pod of a site; of the active one if site is empty.
 func (w *world) server(ctx context.Context, site string) (server, error) {
-	find := mysqlclient.Op{Namespace: w.op.Namespace, Group: w.op.Group, Site: site}
-	pod, err := find.Pod(ctx, w.c)
-	return server{w.c, w.op.Namespace, pod}, err
+	at, err := mysqlclient.ServerOf(ctx, w.c, w.op.Namespace, w.op.Group, site)
+	return server{at}, err
 }
 
 // see asks the servers. The other sites are asked only once the active one has the next password.
@@ -131,12 +130,12 @@ func (w *world) see(ctx context.Context, without []string) (seen, account, error
 		return s, a, nil
 	}
 	if w.password() != "" {
-		if s.Current, err = w.active.accepts(ctx, w.user(), w.password()); err != nil {
+		if s.Current, err = w.active.Accepts(ctx, w.user(), w.password()); err != nil {
 			return seen{}, a, err
 		}
 	}
 	if s.HasNext {
-		if s.Next, err = w.active.accepts(ctx, w.user(), w.next()); err != nil {
+		if s.Next, err = w.active.Accepts(ctx, w.user(), w.next()); err != nil {
 			return seen{}, a, err
 		}
 	}
@@ -158,7 +157,7 @@ func (w *world) behind(ctx context.Context, without []string) []string {
 			out = append(out, site.Name+" has no pod that runs")
 			continue
 		}
-		switch yes, err := at.accepts(ctx, w.user(), w.next()); {
+		switch yes, err := at.Accepts(ctx, w.user(), w.next()); {
 		case err != nil:
 			out = append(out, fmt.Sprintf("%s cannot be asked (%s)", site.Name, cli.FirstLine(err)))
 		case !yes:
@@ -330,8 +329,8 @@ func (op *Rotate) take(ctx context.Context, w *world, next step, say func(string
 		return w.write(ctx, func(data map[string][]byte) { data[v1alpha1.ApplicationNextPassword] = []byte(op.make()) })
 	}
 	say("the active site gives it to the account, beside the old one")
-	_, err := w.active.run(ctx, root, w.rootPassword, introduceStatements(w.user(), w.next())...)
-	if number(err) == numberNotFree {
+	_, err := w.active.Run(ctx, mysqlclient.Root, w.rootPassword, introduceStatements(w.user(), w.next())...)
+	if mysqlclient.Number(err) == numberNotFree {
 		return false, nil
 	}
 	return err == nil, err

@@ -29,6 +29,9 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 )
 
+// numberDenied is how MySQL refuses a password.
+const numberDenied = 1045
+
 // stored is an account on one server: its own password, and an older one.
 type stored struct{ own, older string }
 

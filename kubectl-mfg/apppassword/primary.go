@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/mysql-mfg/mfg/kubectl-mfg/mysqlclient"
 )
 
 // Which one of an account's two passwords is the primary one? MySQL lets in with either and says of neither which it is; only the hash that it
@@ -26,26 +28,26 @@ const (
 )
 
 func primaryStatement(user string) string {
-	return "SELECT plugin, HEX(authentication_string) FROM mysql.user WHERE User = " + quote(user) + " AND Host = '%'"
+	return "SELECT plugin, HEX(authentication_string) FROM mysql.user WHERE User = " + mysqlclient.Quote(user) + " AND Host = '%'"
 }
 
 // primary is true if a password is the account's primary one. What cannot be told is an error.
 func (s server) primary(ctx context.Context, rootPassword, user, password string) (bool, error) {
-	said, err := s.run(ctx, root, rootPassword, primaryStatement(user))
+	said, err := s.Run(ctx, mysqlclient.Root, rootPassword, primaryStatement(user))
 	if err != nil {
 		return false, err
 	}
 	fields := strings.Fields(said)
 	if len(fields) != 2 || fields[0] != pluginHashed {
-		return false, fmt.Errorf("mysql in pod %s does not store the password of %s as %s does", s.pod, user, pluginHashed)
+		return false, fmt.Errorf("mysql in pod %s does not store the password of %s as %s does", s.Pod, user, pluginHashed)
 	}
 	stored, err := hex.DecodeString(fields[1])
 	if err != nil {
-		return false, fmt.Errorf("mysql in pod %s stores a password of %s that is not understood", s.pod, user)
+		return false, fmt.Errorf("mysql in pod %s stores a password of %s that is not understood", s.Pod, user)
 	}
 	is, understood := isHashOf(string(stored), password)
 	if !understood {
-		return false, fmt.Errorf("mysql in pod %s stores a password of %s that is not understood", s.pod, user)
+		return false, fmt.Errorf("mysql in pod %s stores a password of %s that is not understood", s.Pod, user)
 	}
 	return is, nil
 }

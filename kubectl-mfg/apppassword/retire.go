@@ -75,22 +75,22 @@ func (op *Retire) seen(ctx context.Context, c mysqlclient.Cluster) (*world, seen
 // the two only the primary one may then be kept: to discard the older one, if that is the Secret's, would lock out every application.
 func (w *world) discard(ctx context.Context) error {
 	own := ownStatements(w.user(), w.password())
-	_, err := w.active.run(ctx, root, w.rootPassword, own...)
-	if number(err) == numberReused {
+	_, err := w.active.Run(ctx, mysqlclient.Root, w.rootPassword, own...)
+	if mysqlclient.Number(err) == numberReused {
 		err = w.needsPrimary(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := w.active.run(ctx, root, w.rootPassword, discardStatement(w.user())); err != nil {
+	if _, err := w.active.Run(ctx, mysqlclient.Root, w.rootPassword, discardStatement(w.user())); err != nil {
 		return err
 	}
-	yes, err := w.active.accepts(ctx, w.user(), w.password())
+	yes, err := w.active.Accepts(ctx, w.user(), w.password())
 	if err != nil || yes {
 		return err
 	}
 	return fmt.Errorf("the active site does not let %s in with the password in Secret %s any more\n  give it another one: ALTER USER %s@'%%' IDENTIFIED BY ..., and write that into the Secret: kubectl mfg mysql %s -n %s",
-		w.user(), w.secret.Name, quote(w.user()), w.op.Group, w.op.Namespace)
+		w.user(), w.secret.Name, mysqlclient.Quote(w.user()), w.op.Group, w.op.Namespace)
 }
 
 // needsPrimary refuses unless the Secret's password is the account's primary one.
@@ -99,7 +99,7 @@ func (w *world) needsPrimary(ctx context.Context) error {
 	if err != nil || is {
 		return err
 	}
-	account := quote(w.user()) + "@'%'"
+	account := mysqlclient.Quote(w.user()) + "@'%'"
 	return cli.Refused("refused: Secret %[1]s has the older password of %[2]s, and the active site does not take a password back that it had before (password_history): to end the other one would end this one\n"+
 		"  write the newer one into the Secret, if you know it, and call this again\n"+
 		"  or let the account go back to it, as root: kubectl mfg mysql %[3]s -n %[4]s\n"+

@@ -153,7 +153,7 @@ By day:       kubectl mfg failover GROUP --to SITE`,
 	root.SetHelpTemplate(root.HelpTemplate() + "\n" + cli.ExitCodes + "\n")
 	a.flags.AddFlags(root.PersistentFlags())
 	addGroup(root, "inspect", "Inspect:", a.statusCommand(), a.dashboardCommand(), a.listCommand(), a.explainCommand(), a.historyCommand(), a.eventsCommand(), logsCommand(a))
-	addGroup(root, "operate", "Operate:", a.failoverCommand(), a.pauseCommand(), a.resumeCommand(), fenceCommand(a), a.recloneCommand(), a.recoverKeyringCommand(), a.rotatePasswordsCommand(), appPasswordCommand(a), restartCommand(a), certificatesCommand(a), a.drillCommand(), a.cacheCommand(), upgradeCommand(a))
+	addGroup(root, "operate", "Operate:", a.failoverCommand(), a.pauseCommand(), a.resumeCommand(), fenceCommand(a), a.recloneCommand(), a.recoverKeyringCommand(), a.rotatePasswordsCommand(), appPasswordCommand(a), accountCommand(a), restartCommand(a), certificatesCommand(a), a.drillCommand(), a.cacheCommand(), upgradeCommand(a))
 	addGroup(root, "backup", "Back up:", a.backupCommand(), a.restoreCommand())
 	addGroup(root, "encryption", "Encryption:", a.rotateCommand(), a.adoptCommand())
 	addGroup(root, "troubleshoot", "Troubleshoot:", a.doctorCommand(), a.keyringCommand(), a.reportCommand(), a.mysqlCommand())

@@ -18,7 +18,7 @@ import (
 // A site that is kept fenced leaves the session's group without a candidate: a lab test of its own has it, and docs/failover.md says what it does.
 // The group of the session has no application: docs/install.md has what replaces its password.
 // The group of the session has no cache store, and no profile for backups: docs/disaster.md has those verbs.
-var elsewhere = map[string]bool{"rotate-passwords": true, "rotate": true, "keyring": true, "recover-keyring": true, "adopt": true, "cache": true, "backup": true, "restore": true, "certificates": true, "upgrade": true, "restart": true, "fence": true, "app-password": true}
+var elsewhere = map[string]bool{"rotate-passwords": true, "rotate": true, "keyring": true, "recover-keyring": true, "adopt": true, "cache": true, "backup": true, "restore": true, "certificates": true, "upgrade": true, "restart": true, "fence": true, "app-password": true, "account": true}
 
 // TestSessionHasEveryVerb: the page that a lab test runs has every verb, and the plugin takes each of its commands.
 func TestSessionHasEveryVerb(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
 )
 
-// Accounts of a group whose passwords are in Secrets. The operator makes the first one, and the second if the group has
-// spec.application; a person makes others, with a Secret of the name that AccountSecret returns.
+// Accounts of a group whose passwords are in Secrets. The operator makes the first one, and the second if the group has spec.application. A person
+// makes the third, by kubectl mfg account create or by hand, with a Secret of the name that AccountSecret returns.
 const (
 	AccountAdmin    = "admin"
 	AccountApp      = "app"
@@ -92,10 +92,8 @@ func (op *Op) secret(ctx context.Context, c Cluster, account string) (login, err
   name a database there, and the operator makes the Secret: kubectl patch mfg %[3]s -n %[2]s --type=merge -p '{"spec":{"application":{"database":"%[4]s"}}}'`,
 				name, op.Namespace, op.Group, account)
 		}
-		return login{}, fmt.Errorf(`there is no Secret %[1]s in namespace %[2]s: the operator makes no such account
-  make the user in MySQL (CREATE USER, GRANT): kubectl mfg mysql %[3]s -n %[2]s
-  then its Secret, with the password in a file: kubectl create secret generic %[1]s -n %[2]s --from-literal=username=%[4]s --from-file=password=FILE`,
-			name, op.Namespace, op.Group, account)
+		return login{}, fmt.Errorf(`there is no Secret %[1]s in namespace %[2]s: the group has no such account yet
+  make both: kubectl mfg account create %[3]s -n %[2]s`, name, op.Namespace, op.Group)
 	case err != nil:
 		return login{}, cli.RightsHint(err, "get", "secrets/"+name, op.Namespace)
 	}

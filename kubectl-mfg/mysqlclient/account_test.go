@@ -176,7 +176,7 @@ func TestAccountsRefused(t *testing.T) {
 			_ = c.kube.CoreV1().Secrets("shop").Delete(t.Context(), "mysql-orders-app", metav1.DeleteOptions{})
 		}, `{"spec":{"application":{"database":"app"}}}`},
 		"Database":   {AccountApp, set("mysql-orders-app", map[string][]byte{"password": []byte("hunter2"), "database": []byte("-e")}), "kubectl patch secret mysql-orders-app -n shop --type=merge -p '{\"stringData\":{\"database\":\"DATABASE\"}}'"},
-		"NoSecret":   {AccountReadOnly, func(*client) {}, "kubectl create secret generic mysql-orders-readonly"},
+		"NoSecret":   {AccountReadOnly, func(*client) {}, "kubectl mfg account create orders"},
 		"NoPassword": {AccountApp, set("mysql-orders-app", nil), "kubectl describe secret mysql-orders-app -n shop"},
 		"LineBreak":  {AccountApp, set("mysql-orders-app", map[string][]byte{"password": []byte("hunter2\n")}), "printf %s"},
 		"LongUser":   {AccountApp, set("mysql-orders-app", map[string][]byte{"password": []byte("hunter2"), "username": bytes.Repeat([]byte("x"), 33)}), "at most 32 characters, and no control characters\n  write another one there: kubectl patch secret"},

@@ -12,7 +12,7 @@ for it: it is in no command line, no environment on a terminal, and no log. The 
 
   admin      root; the operator made its Secret, mysql-GROUP-root
   app        that of spec.application; the operator made its Secret, mysql-GROUP-app. The session begins in its database
-  readonly   yours, with a Secret mysql-GROUP-readonly
+  readonly   it may only read; "kubectl mfg account create GROUP" makes it and its Secret, mysql-GROUP-readonly
 
 With --login the client asks you for the password.
 
