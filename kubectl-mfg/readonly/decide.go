@@ -28,7 +28,7 @@ type why string
 const (
 	whyNotOpen   why = "the active site takes no changes at the moment\n  see why: kubectl mfg status %[1]s -n %[2]s"
 	whyNotOurs   why = "there is a Secret mysql-%[1]s-readonly already, and this command did not make it, or its password was taken off it\n  log in with it: kubectl mfg mysql %[1]s -n %[2]s --account readonly\n  or remove it and its account yourself"
-	whyNoSecret  why = "MySQL has an account readonly already, and no Secret has its password\n  if you do not need it, drop it, and create it again: kubectl mfg account drop %[1]s -n %[2]s"
+	whyAccount   why = "MySQL has an account readonly already, and no Secret has its password\n  if you do not need it, drop it, and create it again: kubectl mfg account drop %[1]s -n %[2]s"
 	whyDatabases why = "the active site has no such database: "
 	whyNoneNamed why = "the group has no application (spec.application), so nothing says what the account may read\n  name a database: kubectl mfg account create %[1]s -n %[2]s --database DATABASE"
 )
@@ -42,7 +42,7 @@ func creation(s seen, databases []string) why {
 	case s.Secret && !s.Ours:
 		return whyNotOurs // its password, or its user, may be that of something else
 	case s.Exists && !s.Secret:
-		return whyNoSecret // another password would lock out those who have the present one
+		return whyAccount // another password would lock out those who have the present one
 	case !s.Open:
 		return whyNotOpen
 	}

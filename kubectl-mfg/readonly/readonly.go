@@ -228,10 +228,9 @@ func (op *Create) await(ctx context.Context, env cli.Environment, c mysqlclient.
 	for end := env.Now().Add(op.Timeout); ; {
 		var behind []string
 		for _, site := range w.group.Spec.Sites {
-			at, err := mysqlclient.ServerOf(ctx, c, op.Namespace, op.Group, site.Name)
-			if err == nil {
-				var yes bool
-				if yes, err = at.Accepts(ctx, mysqlclient.AccountReadOnly, w.password()); yes {
+			// A site that cannot be asked counts as one that does not have it.
+			if at, err := mysqlclient.ServerOf(ctx, c, op.Namespace, op.Group, site.Name); err == nil {
+				if yes, _ := at.Accepts(ctx, mysqlclient.AccountReadOnly, w.password()); yes {
 					continue
 				}
 			}
