@@ -27,10 +27,11 @@ const (
 	// bigMegabytes are of rows that do not compress.
 	bigMegabytes = 128
 	// dumpYields is how long a planned failover to a site may take that is being dumped, from the order until the site is open. The
-	// sessions of the dump are ended at once, and what waited behind them is a table's definition and a few seconds of rows.
-	dumpYields = 25 * time.Second
+	// sessions of the dump are ended at once, and what waited behind them is a table's definition and a few seconds of rows. A dump that does not give
+	// way holds its locks for twice as long.
+	dumpYields = time.Minute
 	// dumpPause bounds the clients' pause meanwhile.
-	dumpPause = 10 * time.Second
+	dumpPause = 30 * time.Second
 )
 
 // besieged is a group whose other candidate is being dumped, with an ALTER that waits behind the dump.

@@ -211,7 +211,7 @@ func checkRows(t *testing.T, g *stage.Group, group *v1alpha1.MysqlFailoverGroup)
 	if err := g.EnsureApp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	query(t, g, group.Status.ActiveSite, "INSERT INTO app.writes (writer, worker, seq, site) VALUES ('bringup', 0, 1, 'x')")
+	write(t, g, "REPLACE INTO app.writes (writer, worker, seq, site) VALUES ('bringup', 0, 1, 'x')")
 	for _, site := range replicas(group) {
 		if err := stage.Poll(t.Context(), time.Minute, "the row on "+site, func(ctx context.Context) error {
 			out, err := g.RootSQL(ctx, site, "SELECT COUNT(*) FROM app.writes WHERE writer = 'bringup'")

@@ -157,6 +157,14 @@ func sleep(t *testing.T, d time.Duration) {
 	}
 }
 
+// write runs SQL that may run twice as root on the active site.
+func write(t *testing.T, g *stage.Group, statements string) {
+	t.Helper()
+	if _, err := g.WriteSQL(t.Context(), statements); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // query runs SQL as root on a site and returns what it prints, without the last line break. What only reads is asked again after a lost connection.
 func query(t *testing.T, g *stage.Group, site, statement string) string {
 	t.Helper()

@@ -90,13 +90,12 @@ func (p *pitrStory) write(t *testing.T) {
 	if _, err := p.MakeBackup(ctx, "base", "nightly", backupLimit); err != nil {
 		t.Fatal(err)
 	}
-	query(t, p.Group, p.now.Status.ActiveSite, "CREATE TABLE app.orders (id INT PRIMARY KEY, v VARCHAR(64)); INSERT INTO app.orders VALUES (1, 'before the move')")
-	to := otherCandidate(t, p.now)
-	plugin(t, "-n", pitrNamespace, "failover", pitrGroup, "--to", to, "--yes").want(t, 0, nil)
+	write(t, p.Group, "CREATE TABLE IF NOT EXISTS app.orders (id INT PRIMARY KEY, v VARCHAR(64)); REPLACE INTO app.orders VALUES (1, 'before the move')")
+	movedByPlugin(t, p.Group, otherCandidate(t, p.now))
 	if p.now, err = p.AwaitReady(ctx, comeBack); err != nil {
 		t.Fatal(err)
 	}
-	query(t, p.Group, to, "INSERT INTO app.orders VALUES (2, 'after the move')")
+	write(t, p.Group, "REPLACE INTO app.orders VALUES (2, 'after the move')")
 	j, err := w.Stop(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +133,7 @@ func (p *pitrStory) mistake(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if strings.TrimSpace(out) != "1" || st.PITR.Site != active || len(st.PITR.Gaps) > 0 || st.PITR.Reason != "" {
+		if strings.TrimSpace(out) != "1" || st.PITR.Site != now.Status.ActiveSite || len(st.PITR.Gaps) > 0 || st.PITR.Reason != "" {
 			return fmt.Errorf("status.backup.pitr is %+v, and %s executed %s", *st.PITR, active, all)
 		}
 		return nil

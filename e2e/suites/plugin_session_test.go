@@ -111,8 +111,11 @@ func personOf(t *testing.T) []string {
 		"PATH="+strings.Join([]string{filepath.Dir(program), lab.Lab.Tools(), os.Getenv("PATH")}, ":"))
 }
 
-// run runs the command and checks what the page promises of it.
-func (s *step) run(t *testing.T, env []string, dir string) {
+// roleMoves matches the commands that move the role.
+var roleMoves = regexp.MustCompile(`^kubectl mfg (failover|switchover|drill) `)
+
+// once runs the command once, and returns its exit code.
+func (s *step) once(t *testing.T, env []string, dir string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
@@ -124,9 +127,23 @@ func (s *step) run(t *testing.T, env []string, dir string) {
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	code := fmt.Sprint(cmd.ProcessState.ExitCode())
 	s.printed = out.String()
 	t.Logf("$ %s\n%s", s.command, s.printed)
+	return fmt.Sprint(cmd.ProcessState.ExitCode())
+}
+
+// run runs the command and checks what the page promises of it.
+func (s *step) run(t *testing.T, env []string, dir string) {
+	t.Helper()
+	code := s.once(t, env, dir)
+	for try := 1; !slices.Contains(s.codes, code) && try < ordersMost; try++ {
+		// What moves the role may be taken back on a busy machine, and says so.
+		if !roleMoves.MatchString(s.command) || !slices.ContainsFunc(passing, func(reason v1alpha1.Reason) bool { return strings.Contains(s.printed, string(reason)) }) {
+			break
+		}
+		whole(t)
+		code = s.once(t, env, dir)
+	}
 	if !slices.Contains(s.codes, code) {
 		t.Errorf("exit code %s, the page says %s", code, strings.Join(s.codes, " or "))
 	}

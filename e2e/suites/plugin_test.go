@@ -149,13 +149,14 @@ func TestPluginMovesTheRole(t *testing.T) {
 	plugin(t, "explain", name).want(t, 0, nil).says(t, "healthy; would fail over to "+to, "would fail over automatically")
 
 	at := load.Now()
-	var m moved
-	a := plugin(t, "failover", name, "--to", to, "--yes", "-o", "json").want(t, 0, &m)
+	m, a := movedByPlugin(t, g, to)
 	if m.Outcome != "Succeeded" || m.WritePauseMillis == nil || m.LostTransactions == nil || *m.LostTransactions != 0 || m.Epoch <= before.Status.Epoch {
 		t.Errorf("%s%s", a.out, a.errOut)
 	}
 	a.says(t, "Planned failover of "+name, "asked the operator")
-	sleep(t, 2*time.Second)
+	if err := w.Service.AwaitCommit(t.Context(), time.Minute); err != nil {
+		t.Error(err)
+	}
 	if err := w.StopService(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +308,19 @@ func checkNoSecrets(t *testing.T, file string) {
 // A drill moves the role there and back, and judges.
 func TestPluginDrills(t *testing.T) {
 	g, group := whole(t)
-	a := plugin(t, "drill", name, "--target", "30s", "--yes", "-o", "junit").want(t, 0, nil)
+	a := plugin(t, "drill", name, "--target", "30s", "--yes", "-o", "junit")
+	for try := 1; a.code != 0 && try < ordersMost; try++ {
+		if !slices.ContainsFunc(passing, func(reason v1alpha1.Reason) bool { return strings.Contains(a.out+a.errOut, string(reason)) }) {
+			break
+		}
+		t.Logf("the drill is done again: %s%s", a.out, a.errOut)
+		var err error
+		if group, err = g.AwaitReady(t.Context(), comeBack); err != nil {
+			t.Fatal(err)
+		}
+		a = plugin(t, "drill", name, "--target", "30s", "--yes", "-o", "junit")
+	}
+	a.want(t, 0, nil)
 	// Two moves, and the rows of the canary.
 	a.says(t, `failures="0"`, `tests="3"`, "there "+group.Status.ActiveSite, "canaryPauseMillis=", `<property name="canaryMissing" value="0">`)
 	t.Log(a.out)

@@ -123,9 +123,17 @@ func TestErrantTransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The sidecar undoes it as soon as it sees it: what counts is that the row got in before.
-	if _, err := g.RootSQL(t.Context(), site, "SET GLOBAL super_read_only = OFF; "+
-		"INSERT INTO app.writes (writer, worker, seq, site) VALUES ('errant', 0, 1, 'x')"); err != nil {
-		t.Logf("the session was cut: %v", err)
+	if err := stage.Poll(t.Context(), time.Minute, "the row to get in", func(ctx context.Context) error {
+		_, cut := g.RootSQL(ctx, site, "SET GLOBAL super_read_only = OFF; REPLACE INTO app.writes (writer, worker, seq, site) VALUES ('errant', 0, 1, 'x')")
+		switch got, err := g.RootSQL(ctx, site, errant); {
+		case err != nil:
+			return err
+		case strings.TrimSpace(got) != "1":
+			return fmt.Errorf("the sidecar was faster: %w", cut)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
 	}
 	held := diverged(t, g, site)
 	if uuid := query(t, g, site, "SELECT @@server_uuid"); !strings.HasPrefix(held.Errant, uuid+":") {
@@ -236,7 +244,7 @@ func TestPurgedBinlogs(t *testing.T) {
 	}
 	known := strings.ReplaceAll(query(t, g, active, "SELECT @@gtid_executed"), "\\n", "")
 	row := time.Now().UnixMilli() // not that of an earlier run
-	query(t, g, active, fmt.Sprintf("INSERT INTO app.writes (writer, worker, seq, site) VALUES ('purged', 0, %d, 'x')", row))
+	write(t, g, fmt.Sprintf("REPLACE INTO app.writes (writer, worker, seq, site) VALUES ('purged', 0, %d, 'x')", row))
 	if err := stage.Poll(t.Context(), 2*time.Minute, "the binary log to be purged", func(ctx context.Context) error {
 		return purge(ctx, g, active, known)
 	}); err != nil {

@@ -204,34 +204,6 @@ func awaitSteered(t *testing.T, g *stage.Group, active string) {
 	}
 }
 
-// moveRole asks for a planned failover to the other candidate and waits until that is open.
-func moveRole(t *testing.T, g *stage.Group) string {
-	t.Helper()
-	group, err := g.Get(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := slices.IndexFunc(group.Spec.Sites, func(s v1alpha1.Site) bool {
-		return s.Role == v1alpha1.PrimaryCandidate && s.Name != group.Status.ActiveSite
-	})
-	to := group.Spec.Sites[i].Name
-	before := group.DeepCopy()
-	metav1.SetMetaDataAnnotation(&group.ObjectMeta, v1alpha1.AnnotationPlannedFailover, to)
-	if err := g.Kube.Patch(t.Context(), group, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := g.Await(t.Context(), time.Minute, to+" to be open", func(group *v1alpha1.MysqlFailoverGroup) error {
-		if group.Status.ActiveSite != to || group.Status.Transition != nil ||
-			!meta.IsStatusConditionTrue(group.Status.Conditions, v1alpha1.ConditionAvailable) {
-			return fmt.Errorf("%s", stage.Describe(group))
-		}
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	return to
-}
-
 // The record and the taints follow a planned failover there and back, and never the other way round: while the role
 // moves they stay where they are.
 func TestRecordAndTaintsFollowTheActiveSite(t *testing.T) {

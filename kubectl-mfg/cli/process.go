@@ -18,12 +18,8 @@ const ExitPipe = 141
 // is gone, or because nobody reads the output any more, as with "kubectl mfg logs shop | head". A command then has time to remove what it made
 // in the cluster.
 func Process() (ctx context.Context, env Environment, code func(int) int) {
-	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		ends = append(ends, syscall.SIGHUP) // nohup makes it ignored
-	}
 	// Never stopped: a second Ctrl-C during the answer to the first would end the process as killed (130 instead of 0).
-	ctx, stop := signal.NotifyContext(context.Background(), ends...)
+	ctx, stop := signal.NotifyContext(context.Background(), append(Ends(), os.Interrupt)...)
 	_ = stop
 	ctx, cancel := context.WithCancel(ctx)
 	// Go ends a process that writes to a closed stdout, unless it takes the signal. Nobody listens to this one: a write tells.
@@ -37,6 +33,22 @@ func Process() (ctx context.Context, env Environment, code func(int) int) {
 		}
 		return code
 	}
+}
+
+// Ends are the signals, beside Ctrl-C, after which a command has to end: somebody ends it, or its terminal is gone.
+func Ends() []os.Signal {
+	if signal.Ignored(syscall.SIGHUP) { // by nohup
+		return []os.Signal{syscall.SIGTERM}
+	}
+	return []os.Signal{syscall.SIGTERM, syscall.SIGHUP}
+}
+
+// UntilHangup returns a context that also ends when the terminal is gone, unless nohup keeps the process from hearing of it.
+func UntilHangup(ctx context.Context) (context.Context, context.CancelFunc) {
+	if signal.Ignored(syscall.SIGHUP) {
+		return context.WithCancel(ctx)
+	}
+	return signal.NotifyContext(ctx, syscall.SIGHUP)
 }
 
 // pipe is an output whose reader may go away. It calls gone then, and drops what is still written: an error about it would reach nobody, and

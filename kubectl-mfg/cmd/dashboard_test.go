@@ -381,13 +381,19 @@ func (a asks) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestTerminatedWhileAsked: SIGTERM while a verb of the dashboard asks ends the question, and the dashboard with it.
+// TestTerminatedWhileAsked: SIGTERM, or the loss of the terminal, while a verb of the dashboard asks ends the question, and the dashboard with it.
 func TestTerminatedWhileAsked(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no SIGTERM that a process can send")
 	}
+	for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(end.String(), func(t *testing.T) { endedWhileAsked(t, end) })
+	}
+}
+
+func endedWhileAsked(t *testing.T, end syscall.Signal) {
 	heard := make(chan os.Signal, 1)
-	signal.Notify(heard, syscall.SIGTERM) // the test itself outlives it, whatever the dashboard does
+	signal.Notify(heard, end) // the test itself outlives it, whatever the dashboard does
 	defer signal.Stop(heard)
 	keys, person, err := os.Pipe()
 	if err != nil {
@@ -408,7 +414,7 @@ func TestTerminatedWhileAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := self.Signal(syscall.SIGTERM); err != nil {
+	if err := self.Signal(end); err != nil {
 		t.Fatal(err)
 	}
 	select {

@@ -54,6 +54,8 @@ type fakeAPI struct {
 	conflicts int
 	// breaks ends the connection of the next patch, before or after the patch is made.
 	breaks breaks
+	// refuses answers every patch.
+	refuses func(http.ResponseWriter)
 	// patchedThen is called once a patch is made, before its answer.
 	patchedThen func()
 }
@@ -141,6 +143,10 @@ func (f *fakeAPI) servePatch(w http.ResponseWriter, r *http.Request, namespace, 
 		g := &f.groups[i]
 		if g.Namespace != namespace || g.Name != name {
 			continue
+		}
+		if f.refuses != nil {
+			f.refuses(w)
+			return
 		}
 		broken := f.breaks
 		f.breaks = never

@@ -3,8 +3,11 @@
 package cmd
 
 import (
+	"net/http"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
@@ -45,6 +48,45 @@ func TestLostAnswer(t *testing.T) {
 		if got.code != tc.code || (order || move) != tc.stand || !strings.Contains(got.errOut, tc.says) {
 			t.Errorf("%s: %+v, stands %t", name, got, order || move)
 		}
+	}
+}
+
+// TestLostWithdrawal: the annotation is gone, and not because of the withdrawal: the operator has carried the order out.
+func TestLostWithdrawal(t *testing.T) {
+	for name, tc := range map[string]struct {
+		breaks breaks
+		before func(*fakeAPI)
+		code   int
+		says   string
+	}{
+		"withdrawn": {breaks: afterPatch, code: cli.ExitHealthy, says: "withdrawn"},
+		"too late": {breaks: beforePatch, code: cli.ExitRefused, says: "it was too late", before: func(f *fakeAPI) {
+			f.answer(v1alpha1.RequestForceFailover, v1alpha1.RequestDone, "", "frankfurt is active")
+		}},
+	} {
+		f := loadHealthy(t)
+		lost(f)
+		order := run(t, f, runOptions{}, strings.Fields("failover orders -n shop --to frankfurt --accept-data-loss --yes --wait=false")...)
+		f.breaks = tc.breaks
+		got := run(t, f, runOptions{tick: func(int) {
+			if tc.before != nil {
+				tc.before(f)
+			}
+		}}, strings.Fields("failover orders -n shop --abort --yes --wait=false")...)
+		if order.code != cli.ExitHealthy || got.code != tc.code || !strings.Contains(got.out+got.errOut, tc.says) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestRefusedByAServerThatIsDone: an API server that has answered takes the request no more, and no one needs to wait.
+func TestRefusedByAServerThatIsDone(t *testing.T) {
+	f := loadHealthy(t)
+	f.refuses = status(http.StatusInternalServerError, metav1.StatusReasonInternalError, "failed calling webhook")
+	ticks := 0
+	got := run(t, f, runOptions{tick: func(int) { ticks++ }}, strings.Fields("failover orders -n shop --to frankfurt --yes --wait=false")...)
+	if got.code != cli.ExitError || !strings.Contains(got.errOut, "failed calling webhook") || ticks > 0 {
+		t.Errorf("%+v after %d waits", got, ticks)
 	}
 }
 

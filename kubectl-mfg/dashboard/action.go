@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/muesli/cancelreader"
@@ -81,10 +80,11 @@ func (d *Action) SetStderr(io.Writer) {}
 // Outcome returns the outcome in a line.
 func (d *Action) Outcome() string { return d.outcome }
 
-// Run runs the verb. Ctrl-C ends only the verb. SIGTERM ends the dashboard too: it hears no signal while it lends the terminal.
+// Run runs the verb. Ctrl-C ends only the verb. SIGTERM, and the loss of the terminal, end the dashboard too: it hears no signal while it lends the
+// terminal.
 func (d *Action) Run() error {
 	//nolint:contextcheck // Ctrl-C ends the verb, not the dashboard, whose context it is not.
-	ended, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	ended, stop := signal.NotifyContext(context.Background(), cli.Ends()...)
 	defer stop()
 	ctx, stopVerb := signal.NotifyContext(ended, os.Interrupt)
 	defer stopVerb()

@@ -79,7 +79,9 @@ func (op *Op) Run(ctx context.Context, env cli.Environment, c Cluster) (int, err
 		return cli.ExitUsage, &cli.Error{Code: cli.ExitUsage, Err: errors.New("there is no terminal to draw on\n  one frame as text: kubectl mfg dashboard --once")}
 	}
 	// On a full screen Ctrl-C is a key. While a verb asks its question it is a signal, which ends the verb only.
-	ctx = context.WithoutCancel(ctx)
+	// SIGTERM is taken by what draws; the loss of the terminal is not.
+	ctx, stop := cli.UntilHangup(context.WithoutCancel(ctx))
+	defer stop()
 	if err := tui.Run(ctx, tui.New(op.options(ctx, env, c, namespace)), feeds, env.In, escape.Raw(env.Out)); err != nil {
 		return cli.ExitError, err
 	}

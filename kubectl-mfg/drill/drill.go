@@ -242,6 +242,11 @@ func (op *Op) Leg(ctx context.Context, env cli.Environment, c Cluster, l Leg, d 
 	before, err := op.Submit(ctx, env, c, map[string]string{v1alpha1.AnnotationPlannedFailover: l.To}, op.allowed(l, &there, d))
 	if err != nil {
 		out.Message = err.Error()
+		if own := (*cli.Error)(nil); errors.As(err, &own) && own.Code == cli.ExitTimeout {
+			// The request may stand, and the role move.
+			out.Outcome = verdict.LegUnknown
+			err = fmt.Errorf("%w\n  if it does: %s", err, op.goesOn(l))
+		}
 		return err
 	}
 	rep := op.Report("drill", nil, nil)

@@ -18,7 +18,7 @@ type seen struct {
 	Open bool
 	// PartialRevokes is how the server reads names of databases in a GRANT.
 	PartialRevokes bool
-	// Databases are those of the active site.
+	// Databases are those of the wanted ones that the active site has.
 	Databases []string
 }
 

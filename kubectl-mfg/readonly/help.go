@@ -9,7 +9,7 @@ mysql-GROUP-readonly, from which the plugin logs in:
 
   kubectl mfg mysql GROUP --account readonly
 
-You need the rights to read the Secret mysql-GROUP-root, to create and delete mysql-GROUP-readonly, and to exec into pods.`
+You need the rights to read the Secret mysql-GROUP-root, to get, create, update and delete mysql-GROUP-readonly, and to exec into pods.`
 
 	Examples = `  # An account that reads the application's database
   kubectl mfg account create orders

@@ -70,6 +70,7 @@ type world struct {
 	secret       *corev1.Secret
 	rootPassword string
 	active       mysqlclient.Server
+	databases    []string
 	seen         seen
 }
 
@@ -77,7 +78,8 @@ func (op *Op) name() string {
 	return mysqlclient.AccountSecret(op.Group, mysqlclient.AccountReadOnly)
 }
 
-func (op *Op) read(ctx context.Context, c mysqlclient.Cluster) (*world, error) {
+// read looks at all that a decision rests on. wanted are the databases that the account is to read.
+func (op *Op) read(ctx context.Context, c mysqlclient.Cluster, wanted func(*v1alpha1.MysqlFailoverGroup) []string) (*world, error) {
 	g, err := c.Group(ctx, op.Namespace, op.Group)
 	if err != nil {
 		return nil, err
@@ -98,27 +100,40 @@ func (op *Op) read(ctx context.Context, c mysqlclient.Cluster) (*world, error) {
 	if w.active, err = mysqlclient.ServerOf(ctx, c, op.Namespace, op.Group, ""); err != nil {
 		return nil, err
 	}
+	w.databases = wanted(g)
 	return w, w.look(ctx)
 }
 
-// look asks the active site as root, and as the account.
+// look asks the active site as root.
 func (w *world) look(ctx context.Context) error {
-	said, err := w.active.Run(ctx, mysqlclient.Root, w.rootPassword, lookStatements...)
+	said, err := w.active.Run(ctx, mysqlclient.Root, w.rootPassword, lookStatements(w.databases)...)
 	if err != nil {
 		return fmt.Errorf("ask the active site as root: %w", err)
 	}
 	lines := strings.Split(strings.TrimSuffix(said, "\n"), "\n")
-	if len(lines) < len(lookStatements)-1 {
-		return fmt.Errorf("mysql in pod %s answered in %d lines, and not in %d at least", w.active.Pod, len(lines), len(lookStatements)-1)
+	if len(lines) < lookLines {
+		return fmt.Errorf("mysql in pod %s answered in %d lines, and not in %d at least", w.active.Pod, len(lines), lookLines)
 	}
 	w.seen = seen{
 		Secret: w.secret != nil, Ours: w.secret != nil && isOurs(w.secret, w.group.Name),
-		Exists: lines[0] != "0", Open: lines[1] == "0", PartialRevokes: lines[2] != "0", Databases: lines[3:],
+		Exists: lines[0] != "0", Open: lines[1] == "0", PartialRevokes: lines[2] != "0", Databases: lines[lookLines:],
 	}
-	if w.seen.Exists && w.seen.Ours {
-		w.seen.Accepts, err = w.active.Accepts(ctx, mysqlclient.AccountReadOnly, w.password())
+	return nil
+}
+
+// MySQL's error numbers for an account that has the password and may not use it: it is expired, or locked after wrong ones.
+const (
+	numberExpired = 1862
+	numberBlocked = 3955
+)
+
+// accepts asks whether a site lets the account in.
+func (w *world) accepts(ctx context.Context, at mysqlclient.Server) (bool, error) {
+	yes, err := at.Accepts(ctx, mysqlclient.AccountReadOnly, w.password())
+	if n := mysqlclient.Number(err); n == numberExpired || n == numberBlocked {
+		return false, nil
 	}
-	return err
+	return yes, err
 }
 
 // isOurs is true for a Secret that this command made for the group, with a password that fits on a line.
@@ -140,11 +155,11 @@ func (op *Create) databases(g *v1alpha1.MysqlFailoverGroup) []string {
 
 // Run makes the account.
 func (op *Create) Run(ctx context.Context, env cli.Environment, c mysqlclient.Cluster) (int, error) {
-	w, err := op.read(ctx, c)
+	w, err := op.read(ctx, c, op.databases)
 	if err != nil {
 		return cli.ExitError, err
 	}
-	databases := op.databases(w.group)
+	databases := w.databases
 	refused := creation(w.seen, databases)
 	if len(databases) == 0 {
 		refused = whyNoneNamed
@@ -166,6 +181,11 @@ func (op *Create) Run(ctx context.Context, env cli.Environment, c mysqlclient.Cl
 	rep := op.Report("account create", plan, nil)
 	if op.DryRun != request.DryRunNone {
 		return cli.ExitHealthy, op.DryRunDone(env, rep)
+	}
+	if w.seen.Exists && w.seen.Ours {
+		if w.seen.Accepts, err = w.accepts(ctx, w.active); err != nil {
+			return cli.ExitError, err
+		}
 	}
 	if w.secret == nil {
 		if w.secret, err = op.putSecret(ctx, c, w.group, databases[0]); err != nil {
@@ -204,6 +224,9 @@ func (op *Create) putSecret(ctx context.Context, c mysqlclient.Cluster, g *v1alp
 		},
 	}
 	made, err := c.Kube().CoreV1().Secrets(op.Namespace).Create(ctx, secret, metav1.CreateOptions{FieldManager: cli.FieldManager})
+	if apierrors.IsAlreadyExists(err) {
+		return nil, fmt.Errorf("another person made the Secret meanwhile: %w\n  try it again: kubectl mfg account create %s -n %s", err, op.Group, op.Namespace)
+	}
 	if err != nil {
 		return nil, cli.RightsHint(err, "create", "secrets", op.Namespace)
 	}
@@ -230,7 +253,7 @@ func (op *Create) await(ctx context.Context, env cli.Environment, c mysqlclient.
 		for _, site := range w.group.Spec.Sites {
 			// A site that cannot be asked counts as one that does not have it.
 			if at, err := mysqlclient.ServerOf(ctx, c, op.Namespace, op.Group, site.Name); err == nil {
-				if yes, _ := at.Accepts(ctx, mysqlclient.AccountReadOnly, w.password()); yes {
+				if yes, _ := w.accepts(ctx, at); yes {
 					continue
 				}
 			}
@@ -244,7 +267,7 @@ func (op *Create) await(ctx context.Context, env cli.Environment, c mysqlclient.
 
 // Run drops the account.
 func (op *Drop) Run(ctx context.Context, env cli.Environment, c mysqlclient.Cluster) (int, error) {
-	w, err := op.read(ctx, c)
+	w, err := op.read(ctx, c, func(*v1alpha1.MysqlFailoverGroup) []string { return nil })
 	if err != nil {
 		return cli.ExitError, err
 	}

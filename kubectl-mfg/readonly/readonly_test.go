@@ -34,7 +34,9 @@ type fakeWorld struct {
 	password string
 	follows  bool
 	closed   bool
-	rights   []string
+	// locked is an account that a person has locked.
+	locked bool
+	rights []string
 	// failAt is the statement that breaks the connection after it was carried out.
 	failAt string
 	// lines are the command lines of all that ran.
@@ -84,6 +86,9 @@ func (w *fakeWorld) Exec(_ context.Context, e pods.Execution) error {
 		if password != w.password || w.password == "" || e.Pod == "rome" && !w.follows {
 			return fails(1045)
 		}
+		if w.locked {
+			return fails(numberBlocked)
+		}
 		return nil
 	}
 	if password != "root's" {
@@ -95,16 +100,23 @@ func (w *fakeWorld) Exec(_ context.Context, e pods.Execution) error {
 		}
 		return "0"
 	}
+	looks := lookStatements(nil)
 	for statement := range strings.SplitSeq(strings.TrimSuffix(text, ";\n"), ";\n") {
 		switch m := identified.FindStringSubmatch(statement); {
-		case statement == lookStatements[0]:
+		case statement == looks[0]:
 			fmt.Fprintln(e.Out, is(w.password != ""))
-		case statement == lookStatements[1]:
+		case statement == looks[1]:
 			fmt.Fprintln(e.Out, is(w.closed))
-		case statement == lookStatements[2]:
+		case statement == looks[2]:
 			fmt.Fprintln(e.Out, "0")
-		case statement == lookStatements[3]:
-			fmt.Fprint(e.Out, "mysql\nshop_a\nreports\n")
+		case strings.HasPrefix(statement, "SELECT schema_name"):
+			for _, d := range []string{"shop_a", "reports"} {
+				if strings.Contains(statement, "'"+d+"'") {
+					fmt.Fprintln(e.Out, d)
+				}
+			}
+		case strings.HasSuffix(statement, "PASSWORD EXPIRE NEVER ACCOUNT UNLOCK"):
+			w.locked = false
 		case m != nil:
 			if (m[1] == "CREATE") != (w.password == "") {
 				return fails(1396)
@@ -185,6 +197,12 @@ func TestAnAccountThatMayOnlyRead(t *testing.T) {
 	if !strings.Contains(said, "kubectl mfg mysql orders -n shop --account readonly") || strings.Contains(said, "secret-1") {
 		t.Error(said)
 	}
+	// What a person has locked is unlocked, and can be dropped.
+	w.locked = true
+	if said, err := w.create(t); err != nil || w.locked || strings.Contains(said, "do not have it yet") {
+		t.Errorf("a locked account: %v: %s", err, said)
+	}
+	w.locked = true
 	// Other databases replace the rights, and the password stays.
 	if _, err := w.create(t, "reports"); err != nil || w.password != "secret-1" || len(w.rights) != 1 || !strings.Contains(w.rights[0], "`reports`") || string(w.secret(t).Data["database"]) != "reports" {
 		t.Errorf("%v: %q, %v", err, w.password, w.rights)

@@ -11,13 +11,26 @@ import (
 // user is the account, as MySQL writes it.
 const user = "'" + mysqlclient.AccountReadOnly + "'@'%'"
 
-// lookStatements print, one in a line: whether the account is there, whether the site takes no changes, partial_revokes, and each database.
-var lookStatements = []string{
-	"SELECT COUNT(*) FROM mysql.user WHERE User = '" + mysqlclient.AccountReadOnly + "' AND Host = '%'",
-	"SELECT @@GLOBAL.read_only",
-	"SELECT @@GLOBAL.partial_revokes",
-	"SELECT schema_name FROM information_schema.schemata",
+// lookStatements print, one in a line: whether the account is there, whether the site takes no changes, partial_revokes, and those of the databases
+// that are there.
+func lookStatements(databases []string) []string {
+	out := []string{
+		"SELECT COUNT(*) FROM mysql.user WHERE User = '" + mysqlclient.AccountReadOnly + "' AND Host = '%'",
+		"SELECT @@GLOBAL.read_only",
+		"SELECT @@GLOBAL.partial_revokes",
+	}
+	if len(databases) > 0 {
+		var names []string
+		for _, d := range databases {
+			names = append(names, mysqlclient.Quote(d))
+		}
+		out = append(out, "SELECT schema_name FROM information_schema.schemata WHERE schema_name IN ("+strings.Join(names, ", ")+")")
+	}
+	return out
 }
+
+// lookLines is how many lines there are before the databases.
+const lookLines = 3
 
 // makeStatements make the account, or give the one that is there the password and these rights alone. A password that the server lets in already is not
 // set again: with password_history MySQL would refuse it.
@@ -35,7 +48,8 @@ func makeStatements(s seen, password string, databases []string) []string {
 	for _, d := range databases {
 		out = append(out, "GRANT SELECT, SHOW VIEW ON `"+pattern(d, s.PartialRevokes)+"`.* TO "+user)
 	}
-	return out
+	// Nobody replaces its password in time where passwords expire (default_password_lifetime).
+	return append(out, "ALTER USER "+user+" PASSWORD EXPIRE NEVER ACCOUNT UNLOCK")
 }
 
 // pattern is the name of a database as GRANT reads it: an underscore and a percent sign stand for any characters there, unless the server has

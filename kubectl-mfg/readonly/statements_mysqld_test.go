@@ -27,10 +27,15 @@ func TestTheStatementsOnARealServer(t *testing.T) {
 			look := func() seen {
 				t.Helper()
 				var n [3]int
+				statements := lookStatements([]string{"shop_a", "it's not there"})
 				for i := range n {
-					if err := s.Root(t).QueryRowContext(t.Context(), lookStatements[i]).Scan(&n[i]); err != nil {
+					if err := s.Root(t).QueryRowContext(t.Context(), statements[i]).Scan(&n[i]); err != nil {
 						t.Fatal(err)
 					}
+				}
+				var there string
+				if err := s.Root(t).QueryRowContext(t.Context(), statements[lookLines]).Scan(&there); err != nil || there != "shop_a" {
+					t.Errorf("databases %q: %v", there, err)
 				}
 				return seen{Exists: n[0] > 0, Open: n[1] == 0, PartialRevokes: n[2] > 0}
 			}

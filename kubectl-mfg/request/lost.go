@@ -34,14 +34,21 @@ func isLost(err error) bool {
 func (r *Request) find(ctx context.Context, env cli.Environment, c Cluster, before *v1alpha1.MysqlFailoverGroup, change map[string]string, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lostFor) // also after Ctrl-C: what was ordered must be told
 	defer cancel()
+	fmt.Fprintf(env.ErrOut, "There was no good answer to the request (%s); looking whether it arrived, for %s at most.\n", cli.FirstLine(cause), lostFor)
+	// The API server that answers is done with the request; only one that says 504 may still be at it.
+	var status apierrors.APIStatus
+	isDone := errors.As(cause, &status) && status.Status().Code != http.StatusGatewayTimeout
 	for end := env.Now().Add(lostFor); ; {
 		now, err := c.Group(ctx, r.Namespace, r.Group)
 		switch {
 		case err == nil && now.UID != before.UID, apierrors.IsNotFound(err):
 			return cause
+		case err == nil && tooLate(before, now, change):
+			return &cli.Error{Code: cli.ExitRefused, Reason: v1alpha1.ReasonTooLate,
+				Err: fmt.Errorf("it was too late: the operator has answered the request that was to be withdrawn\n  see what came of it: kubectl mfg history %s -n %s", r.Group, r.Namespace)}
 		case err == nil && r.arrived(now, change):
 			return nil
-		case err == nil && now.ResourceVersion != before.ResourceVersion:
+		case err == nil && (isDone || now.ResourceVersion != before.ResourceVersion):
 			return cause
 		}
 		if !env.Wait(ctx, followEvery) || env.Now().After(end) {
@@ -49,6 +56,21 @@ func (r *Request) find(ctx context.Context, env cli.Environment, c Cluster, befo
 				Err: fmt.Errorf("the answer of the API server was lost, and the request may stand: %w\n  see whether it does before you send it again: kubectl mfg status %s -n %s", cause, r.Group, r.Namespace)}
 		}
 	}
+}
+
+// tooLate is true for a withdrawal of what the operator has answered: then it took the request off the group, and not the withdrawal.
+func tooLate(before, now *v1alpha1.MysqlFailoverGroup, change map[string]string) bool {
+	for key, value := range change {
+		kind := v1alpha1.RequestOf(key)
+		if kind == "" || value != "" {
+			continue
+		}
+		id, last := before.Annotations[kind.IDAnnotation()], now.Status.LastRequest(kind)
+		if id != "" && last != nil && last.ID == id {
+			return true
+		}
+	}
+	return false
 }
 
 // arrived is true if the group has the change, or the operator's answer to it.

@@ -406,6 +406,16 @@ func TestWhyABackupDoesNotStart(t *testing.T) {
 	}
 }
 
+// A backup that has failed waits for nothing, and must not say so.
+func TestTheProfileGoesUnderARunningBackup(t *testing.T) {
+	w := newWorld(t, scopetest.Group(scopetest.Running), order("monday", running))
+	w.put(w.madeJob(w.get("monday"), 1))
+	w.step("monday")
+	if st := w.get("monday").Status; st.Phase != v1alpha1.BackupFailed || st.Reason != v1alpha1.ReasonBackupProfileMissing || strings.Contains(st.Message, "waits") {
+		t.Errorf("%+v", st)
+	}
+}
+
 // One kubectl apply may make a group and its backup, and the operator may see the backup first.
 func TestABackupWaitsForItsGroup(t *testing.T) {
 	w := newWorld(t, nil, order("monday"))

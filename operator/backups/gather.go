@@ -159,14 +159,19 @@ func (b *Backups) gatherRemoval(k *look) {
 
 // deadline is until when it may be started. Without its profile, and so without a startingDeadline, it is the default.
 func (k *look) deadline() time.Time {
-	at, after := k.mb.CreationTimestamp.Time, defaultDeadline
-	if p := k.profile; p != nil && p.Schedule != nil && p.Schedule.StartingDeadline.Duration > 0 {
-		after = p.Schedule.StartingDeadline.Duration
-	}
+	at, after := k.mb.CreationTimestamp.Time, deadlineOf(k.profile)
 	if t, err := time.Parse(time.RFC3339, k.mb.Annotations[v1alpha1.AnnotationScheduledAt]); err == nil {
 		at = t
 	}
 	return at.Add(after)
+}
+
+// deadlineOf is how long after its time a backup of a profile may start.
+func deadlineOf(p *v1alpha1.BackupProfile) time.Duration {
+	if p != nil && p.Schedule != nil && p.Schedule.StartingDeadline.Duration > 0 {
+		return p.Schedule.StartingDeadline.Duration
+	}
+	return defaultDeadline
 }
 
 func prefer(p *v1alpha1.BackupProfile) v1alpha1.BackupPrefer {

@@ -4,6 +4,7 @@ package backups
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,18 +21,30 @@ type recurrence struct {
 	last *metav1.Time
 }
 
-// by is the recurrence by this schedule from now on; empty for what does not recur. A new or changed schedule has missed nothing: the times that it
-// would have had earlier are no missing backups.
-func (r recurrence) by(schedule string, now time.Time) recurrence {
+// by is the recurrence by this schedule from now on; empty for what does not recur. A new, changed or resumed schedule has missed nothing: the times
+// that it would have had earlier are no missing backups. What a changed one would start now, within the deadline, is started: it may have been due a
+// moment ago by both.
+func (r recurrence) by(schedule string, deadline time.Duration, now time.Time) recurrence {
 	switch {
 	case schedule == "":
 		return recurrence{}
-	case r.last == nil, r.schedule != "" && r.schedule != schedule:
+	case r.last == nil, strings.HasSuffix(r.schedule, suspendedMark) && r.schedule != schedule:
 		return recurrence{schedule: schedule, since: timeOf(now), last: timeOf(now)}
+	case r.schedule != "" && r.schedule != schedule:
+		out := recurrence{schedule: schedule, since: timeOf(now), last: r.last}
+		if earliest := now.Add(-deadline); r.last.Time.Before(earliest) {
+			out.last = timeOf(earliest)
+		}
+		return out
+	case r.since != nil && r.since.After(now):
+		r.since = timeOf(now) // by a clock that was ahead: nothing would be overdue until then
 	}
 	r.schedule = schedule // an older operator did not note it
 	return r
 }
+
+// suspendedMark ends the text of a schedule that is suspended.
+const suspendedMark = " suspended"
 
 // scheduleText tells schedules apart.
 func scheduleText(cron, zone string, suspended bool) string {
@@ -40,7 +53,7 @@ func scheduleText(cron, zone string, suspended bool) string {
 	}
 	text := cron + " " + cmp.Or(zone, "UTC")
 	if suspended {
-		text += " suspended"
+		text += suspendedMark
 	}
 	return text
 }

@@ -73,10 +73,54 @@ func TestAChangedScheduleHasMissedNothing(t *testing.T) {
 // The status of an older operator does not say by which schedule it was: that of now counts as the one that it always was.
 func TestTheRecurrenceOfAnOlderOperator(t *testing.T) {
 	last := timeOf(began.Add(-time.Hour))
-	if got := (recurrence{last: last}).by("0 2 * * * UTC", began); got.since != nil || got.last != last || got.schedule != "0 2 * * * UTC" {
+	if got := (recurrence{last: last}).by("0 2 * * * UTC", time.Hour, began); got.since != nil || got.last != last || got.schedule != "0 2 * * * UTC" {
 		t.Errorf("%+v", got)
 	}
-	if got := (recurrence{schedule: "a", since: last, last: last}).by("", began); got != (recurrence{}) {
+	if got := (recurrence{schedule: "a", since: last, last: last}).by("", time.Hour, began); got != (recurrence{}) {
 		t.Errorf("no schedule any more: %+v", got)
+	}
+}
+
+// A change between the time of a backup and its start, which is spread, takes that backup away only if the new schedule does not have it. A schedule
+// that was suspended makes up for nothing.
+func TestAChangedScheduleMakesWhatIsDue(t *testing.T) {
+	hourAgo, longAgo, ahead := began.Add(-time.Hour), began.Add(-100*time.Hour), began.Add(100*time.Hour)
+	for how, tc := range map[string]struct {
+		was         recurrence
+		since, last time.Time
+	}{
+		"changed":                   {recurrence{schedule: "a", since: timeOf(longAgo), last: timeOf(began.Add(-time.Minute))}, began, began.Add(-time.Minute)},
+		"changed after a long time": {recurrence{schedule: "a", since: timeOf(longAgo), last: timeOf(longAgo)}, began, hourAgo},
+		"resumed":                   {recurrence{schedule: "b suspended", since: timeOf(longAgo), last: timeOf(hourAgo)}, began, began},
+		"the same":                  {recurrence{schedule: "b", since: timeOf(longAgo), last: timeOf(hourAgo)}, longAgo, hourAgo},
+		"a clock that was ahead":    {recurrence{schedule: "b", since: timeOf(ahead), last: timeOf(hourAgo)}, began, hourAgo},
+	} {
+		if got := tc.was.by("b", time.Hour, began); !got.since.Equal(timeOf(tc.since)) || !got.last.Equal(timeOf(tc.last)) || got.schedule != "b" {
+			t.Errorf("%s: since %s, last %s", how, got.since, got.last)
+		}
+	}
+}
+
+// A profile that waited for its first backup while it was suspended waits for it again once it is resumed, and alarms nobody before it is due.
+func TestAResumedScheduleWaitsForItsFirstBackup(t *testing.T) {
+	w := newWorld(t, scopetest.Group(scopetest.Running, withProfile(func(p *v1alpha1.BackupProfile) { nightly(p); p.Schedule.Suspend = true })))
+	w.group()
+	if c := w.condition(v1alpha1.ConditionBackupReady); c.Reason != string(v1alpha1.ReasonNoBackupYet) || c.Status != metav1.ConditionFalse {
+		t.Fatalf("suspended: %+v", c)
+	}
+	w.now = began.Add(time.Minute)
+	g := &v1alpha1.MysqlFailoverGroup{}
+	if err := w.c.Get(w.ctx, scopetest.Key, g); err != nil {
+		t.Fatal(err)
+	}
+	g.Spec.Backup.Profiles[0].Schedule.Suspend = false
+	if err := w.c.Update(w.ctx, g); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		w.group()
+		if c := w.condition(v1alpha1.ConditionBackupReady); c.Reason != string(v1alpha1.ReasonFirstBackupScheduled) {
+			t.Errorf("resumed: %+v", c)
+		}
 	}
 }

@@ -126,12 +126,13 @@ func (b *Backups) profile(ctx context.Context, g *groupLook, p *v1alpha1.BackupP
 	st := g.before(p.Name)
 	out := g.summary(p.Name)
 	made, tried := recurrence{st.Schedule, st.ScheduleSince, st.LastScheduled}, recurrence{st.VerificationSchedule, st.VerificationSince, st.VerificationScheduled}
-	made, tried = made.by(schedulesOf(p).made, g.now), tried.by(schedulesOf(p).tried, g.now)
+	made, tried = made.by(schedulesOf(p).made, deadlineOf(p), g.now), tried.by(schedulesOf(p).tried, 0, g.now)
 	out.Schedule, out.ScheduleSince, out.LastScheduled = made.schedule, made.since, made.last
 	out.VerificationSchedule, out.VerificationSince, out.VerificationScheduled = tried.schedule, tried.since, tried.last
 	h, trouble := g.health(p, out.LastScheduled)
 	h.HeldSince, h.VerificationSince = timeIn(made.since), timeIn(tried.since)
-	h.Missed = st.LastScheduled != nil && (st.Reason == v1alpha1.ReasonNoBackupYet || st.Reason == v1alpha1.ReasonBackupOverdue)
+	// By the schedule of now: what another one missed is not missing any more.
+	h.Missed = st.LastScheduled != nil && made.since.Equal(st.ScheduleSince) && (st.Reason == v1alpha1.ReasonNoBackupYet || st.Reason == v1alpha1.ReasonBackupOverdue)
 	var failed []error
 	if trouble == nil {
 		failed = append(failed, b.schedule(ctx, g, p, h, &out), b.scheduleVerification(ctx, g, h, &out))
@@ -184,10 +185,7 @@ func (g *groupLook) health(p *v1alpha1.BackupProfile, since *metav1.Time) (backu
 			return h, fmt.Errorf("schedule.cron: %w", err)
 		}
 		h.HasSchedule = true
-		h.Schedule = backup.Schedule{Cron: cron, Suspend: s.Suspend, Deadline: s.StartingDeadline.Duration, Who: who}
-		if h.Schedule.Deadline <= 0 {
-			h.Schedule.Deadline = defaultDeadline
-		}
+		h.Schedule = backup.Schedule{Cron: cron, Suspend: s.Suspend, Deadline: deadlineOf(p), Who: who}
 	}
 	if v := p.Verification; v != nil {
 		h.HasVerification, h.Verification = true, backup.Verification{AfterEvery: int(v.AfterEvery), Who: who + "/verify"}

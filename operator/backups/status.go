@@ -115,7 +115,7 @@ var texts = map[v1alpha1.Reason]func(*look) string{
 		if k.group == nil {
 			text = "there is no group " + k.mb.Spec.Group + " in this namespace"
 		}
-		if !k.facts.Late {
+		if p := k.facts.Phase; (p == "" || p == v1alpha1.BackupPending) && !k.facts.Late {
 			text += ": the backup waits for it until " + k.deadline().UTC().Format(time.RFC3339)
 		}
 		return text

@@ -15,7 +15,7 @@ import (
 
 // Executed is all that a site has executed.
 func (g *Group) Executed(ctx context.Context, site string) (gtid.Set, error) {
-	out, err := g.RootSQL(ctx, site, "SELECT REPLACE(@@GLOBAL.gtid_executed, '\n', '')")
+	out, err := g.ReadSQL(ctx, site, "SELECT REPLACE(@@GLOBAL.gtid_executed, '\n', '')")
 	if err != nil {
 		return gtid.Set{}, fmt.Errorf("read what %s has: %w", site, err)
 	}

@@ -88,41 +88,61 @@ func (g *Group) RootSQL(ctx context.Context, site, statements string) (string, e
 		"mysql", "--no-defaults", "-uroot", "--socket=/run/mfg/mysqld.sock", "-NB", "-e", statements)
 }
 
-// readLimit is how long ReadSQL waits for a server that may be reached again.
-const readLimit = time.Minute
+// againLimit is how long ReadSQL and WriteSQL wait for a server that may take the statements again.
+const againLimit = time.Minute
 
 // sqlError finds the number in an error that the mysql client prints.
 var sqlError = regexp.MustCompile(`ERROR (\d+) `)
 
 // connectionErrors are those that another connection may mend: the server stops, ended the session or the statement, is in offline mode, or is
-// not reached.
+// not reached. numberReadOnly is how a fenced server refuses a write.
 var connectionErrors = []string{"1053", "1317", "2002", "2003", "2006", "2013", "3032", "4031"}
+
+const numberReadOnly = "1290"
 
 // ReadSQL is RootSQL for statements that only read, and so may run twice. A site that is fenced for a moment ends the sessions of everybody,
 // and a container that starts again refuses them: like any client, it connects again. It tells of each failure.
-func (g *Group) ReadSQL(ctx context.Context, site, statements string) (out string, err error) {
+func (g *Group) ReadSQL(ctx context.Context, site, statements string) (string, error) {
+	out, _, err := g.again(ctx, connectionErrors, statements, func(context.Context) (string, error) { return site, nil })
+	return out, err
+}
+
+// WriteSQL runs statements that may run twice on the site that is active, which it looks up again before each try. It returns that site.
+func (g *Group) WriteSQL(ctx context.Context, statements string) (site string, err error) {
+	_, site, err = g.again(ctx, append([]string{numberReadOnly}, connectionErrors...), statements, func(ctx context.Context) (string, error) {
+		now, err := g.Get(ctx)
+		if err != nil {
+			return "", err
+		}
+		return now.Status.ActiveSite, nil
+	})
+	return site, err
+}
+
+// again runs statements on a site until the server answers, or refuses them with another number than these.
+func (g *Group) again(ctx context.Context, passing []string, statements string, find func(context.Context) (string, error)) (out, site string, err error) {
 	var refused error
-	err = Poll(ctx, readLimit, "an answer of "+site, func(ctx context.Context) error {
+	// The limit is for another try. The statements themselves may take as long as the caller lets them.
+	err = Poll(ctx, againLimit, "an answer of MySQL", func(context.Context) error {
 		var failed error
+		if site, failed = find(ctx); failed != nil {
+			return failed
+		}
 		if out, failed = g.RootSQL(ctx, site, statements); failed == nil {
 			return nil
 		}
-		if number := sqlError.FindStringSubmatch(failed.Error()); number != nil && !slices.Contains(connectionErrors, number[1]) {
+		if number := sqlError.FindStringSubmatch(failed.Error()); number != nil && !slices.Contains(passing, number[1]) {
 			refused = failed
 			return nil
 		}
 		g.Say("%s gave no answer: %v", site, failed)
 		return failed
 	})
-	return out, cmp.Or(refused, err)
+	return out, site, cmp.Or(refused, err)
 }
 
 // EnsureApp creates the application's schema and account on the active site, from where they replicate.
 func (g *Group) EnsureApp(ctx context.Context) error {
-	group, err := g.Get(ctx)
-	if err != nil {
-		return err
-	}
 	require := "REQUIRE SSL"
 	if g.ca == nil {
 		require = "REQUIRE NONE"
@@ -134,7 +154,7 @@ func (g *Group) EnsureApp(ctx context.Context) error {
 		fmt.Sprintf("ALTER USER '%s'@'%%' IDENTIFIED BY '%s' %s", appUser, g.password, require),
 		fmt.Sprintf("GRANT SELECT, INSERT, DELETE ON app.* TO '%s'@'%%'", appUser),
 	}, "; ")
-	if _, err := g.RootSQL(ctx, group.Status.ActiveSite, statements); err != nil {
+	if _, err := g.WriteSQL(ctx, statements); err != nil {
 		return fmt.Errorf("create the application's account: %w", err)
 	}
 	return nil
