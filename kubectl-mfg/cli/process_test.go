@@ -6,12 +6,14 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestMain is also the process that the tests below end: it says that it is there, waits for the end of its context, and cleans up.
@@ -20,10 +22,16 @@ func TestMain(m *testing.M) {
 	if file == "" {
 		os.Exit(m.Run())
 	}
+	// The test itself may run under nohup.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	if os.Getenv("MFG_TEST_NOHUP") != "" {
 		signal.Ignore(syscall.SIGHUP)
 	}
 	ctx, env, code := Process()
+	if os.Getenv("MFG_TEST_DASHBOARD") != "" {
+		// What draws takes Ctrl-C and SIGTERM as it likes.
+		ctx, _ = UntilHangup(context.WithoutCancel(ctx))
+	}
 	for ctx.Err() == nil {
 		if _, err := fmt.Fprintln(env.Out, "a line"); err != nil {
 			os.Exit(3)
@@ -40,10 +48,12 @@ func TestTheEndOfAProcessIsHeard(t *testing.T) {
 	for how, tc := range map[string]struct {
 		end    func(*os.Process, *os.File) error
 		nohup  string
+		draws  string
 		code   int
 		killed bool
 	}{
 		"the terminal goes":  {end: func(p *os.Process, _ *os.File) error { return p.Signal(syscall.SIGHUP) }, code: ExitTimeout},
+		"a dashboard's goes": {end: func(p *os.Process, _ *os.File) error { return p.Signal(syscall.SIGHUP) }, draws: "yes", code: ExitTimeout},
 		"it is terminated":   {end: func(p *os.Process, _ *os.File) error { return p.Signal(syscall.SIGTERM) }, code: ExitTimeout},
 		"the reader goes":    {end: func(_ *os.Process, out *os.File) error { return out.Close() }, code: ExitPipe},
 		"it runs with nohup": {end: func(p *os.Process, _ *os.File) error { return p.Signal(syscall.SIGHUP) }, nohup: "yes", killed: true},
@@ -58,8 +68,10 @@ func TestTheEndOfAProcessIsHeard(t *testing.T) {
 				t.Fatal(err)
 			}
 			clean := t.TempDir() + "/clean"
-			p := exec.CommandContext(t.Context(), self)
-			p.Env, p.Stdout = append(os.Environ(), "MFG_TEST_CLEANS_UP="+clean, "MFG_TEST_NOHUP="+tc.nohup), write
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			p := exec.CommandContext(ctx, self)
+			p.Env, p.Stdout = append(os.Environ(), "MFG_TEST_CLEANS_UP="+clean, "MFG_TEST_NOHUP="+tc.nohup, "MFG_TEST_DASHBOARD="+tc.draws), write
 			if err := p.Start(); err != nil {
 				t.Fatal(err)
 			}
