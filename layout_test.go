@@ -188,7 +188,7 @@ var layout = map[string]rule{
 	"kubectl-mfg/request":             {own: []string{"api/v1alpha1", "api/wire", "kubectl-mfg/cli", "kubectl-mfg/live", "kubectl-mfg/report", "kubectl-mfg/screen"}},
 	"kubectl-mfg/rotate":              {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/failover", "kubectl-mfg/keyrings", "kubectl-mfg/live", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"kubectl-mfg/screen":              {own: []string{"internal/gtid", "api/v1alpha1", "api/wire", "kubectl-mfg/certificates", "kubectl-mfg/escape", "kubectl-mfg/keyrings", "kubectl-mfg/report"}},
-	"kubectl-mfg/upgrade":             {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/report", "kubectl-mfg/request", "kubectl-mfg/screen"}},
+	"kubectl-mfg/upgrade":             {own: []string{"api/v1alpha1", "kubectl-mfg/cli", "kubectl-mfg/live", "kubectl-mfg/report", "kubectl-mfg/request", "kubectl-mfg/screen"}},
 	"tui":                             {own: []string{"internal/clock", "internal/gtid", "api", "kubectl-mfg/report", "tui"}, ban: clients},
 	"tui/canvas":                      {pure: true, ban: kubernetes},
 	"tui/copies":                      {own: []string{"api/v1alpha1", "kubectl-mfg/report", "tui/canvas", "tui/paint"}, pure: true},

@@ -146,7 +146,7 @@ func TestPlannedFailoversDoNotAlert(t *testing.T) {
 	if causes := regexp.MustCompile(`(?m)^\tReason\w+ +Reason += "`).FindAllString(block, -1); len(causes) != 4 {
 		t.Errorf("there are %d causes of planned failovers, want 4: MysqlFailoverGroupFailedOver must leave out all of them", len(causes))
 	}
-	if expr, want := alerts(t)["MysqlFailoverGroupMovedOffVolume"].Expr, `reason="`+string(v1alpha1.ReasonVolumeFails)+`"`; strings.Count(expr, want) != 3 || strings.Count(expr, "reason=") != 3 {
+	if expr, want := alerts(t)["MysqlFailoverGroupMovedOffVolume"].Expr, `reason="`+string(v1alpha1.ReasonVolumeFails)+`"`; strings.Count(expr, want) != 5 || strings.Count(expr, "reason=") != 5 {
 		t.Errorf("MysqlFailoverGroupMovedOffVolume looks for something else than %s: %s", want, expr)
 	}
 }

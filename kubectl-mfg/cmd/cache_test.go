@@ -56,7 +56,7 @@ func TestCacheExplained(t *testing.T) {
 	} {
 		f := withCache(t, state)
 		f.explanation = inspected(t).explanation
-		f.explanation.Blockers, f.explanation.Verdict = nil, "Nothing"
+		f.explanation.Blockers, f.explanation.Verdict = nil, "Wait"
 		got := run(t, f, runOptions{}, "explain", "orders", "-n", "shop")
 		if got.code != cli.ExitHealthy {
 			t.Errorf("%s: exit code %d: a cache blocks nothing", state, got.code)

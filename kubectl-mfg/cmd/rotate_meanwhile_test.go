@@ -64,3 +64,19 @@ func TestDrillMeanwhile(t *testing.T) {
 		}
 	}
 }
+
+// TestRotateJoinsAndDoesNotRepeat: a rotation that was requested before, and that ends while a person reads the plan, is not requested again.
+func TestRotateJoinsAndDoesNotRepeat(t *testing.T) {
+	r := &rotator{f: sealedGroup(t)}
+	g := &r.f.groups[0]
+	g.Annotations = map[string]string{v1alpha1.AnnotationRotateKeyring: "madrid", v1alpha1.RequestRotateKeyring.IDAnnotation(): "theirs"}
+	got := rotated(t, r, runOptions{stdin: "y\n", typed: func() {
+		for range 20 {
+			r.look(0)
+		}
+	}}, "--site madrid --timeout 3s")
+	if got.code != cli.ExitHealthy || len(r.f.patched) != 0 || !strings.Contains(got.errOut, "is being rotated already: it is waited for") ||
+		!strings.Contains(got.out, "v2 -> v3") {
+		t.Errorf("%+v, asked %v", got, r.f.patched)
+	}
+}

@@ -345,3 +345,33 @@ func TestStatusOfAGroupThatWaits(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestUpgradeNotLookedAt: nothing waits, as far as anybody has looked, is not the same as nothing waits.
+func TestUpgradeNotLookedAt(t *testing.T) {
+	f := campaigning(t)
+	for i := range f.groups {
+		f.groups[i].Status.Upgrade.Revision = "r1"
+	}
+	f.lease.Spec.HolderIdentity = nil
+	got := run(t, f, runOptions{}, "upgrade", "status")
+	if strings.Contains(got.out, "no pod waits for a turn") || !strings.Contains(got.out, "has not looked at 5 of 5 groups yet") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestUpgradeOfAnotherRelease: the commands that are printed act on the release that was looked at, and not on the usual one.
+func TestUpgradeOfAnotherRelease(t *testing.T) {
+	f := campaigning(t)
+	f.lease.Namespace, f.lease.Annotations[v1alpha1.AnnotationUpgradeStopped] = "mfg-blue", "shop/billing was not healthy in time"
+	f.objects = map[string]any{strings.Replace(upgradeLeasePath, "mfg-system", "mfg-blue", 1): f.lease}
+	for _, args := range []string{"upgrade status", "upgrade resume --dry-run=client"} {
+		got := run(t, f, runOptions{}, append(strings.Fields(args), "--operator-namespace", "mfg-blue")...)
+		said := got.out + got.errOut
+		if !strings.Contains(said, "--operator-namespace mfg-blue") {
+			t.Errorf("%s: %s", args, said)
+		}
+		if args == "upgrade status" && !strings.Contains(said, "kubectl mfg upgrade pause billing -n shop") {
+			t.Errorf("%s does not name the group: %s", args, said)
+		}
+	}
+}

@@ -85,6 +85,8 @@ type World struct {
 	// Forecast and Problems are those of kubectl mfg status; Forecast is nil while the group is not healthy.
 	Forecast *report.Forecast
 	Problems []report.Problem
+	// Summary is what `status` says in a word.
+	Summary report.Summary
 	// Escrow is nil for a group without encryption.
 	Escrow *Endpoint
 	// CacheCertificate is nil for a group without a cache store, or whose cache does not speak TLS.
@@ -200,7 +202,8 @@ func forecast(_ context.Context, w World) []Finding {
 	switch {
 	case w.OperatorDown: // which is already a failure; an older forecast is no answer
 		return one(Unknown, explain, "no forecast: no operator looks after the group")
-	case f == nil && len(w.Problems) > 0:
+	// Who would take over does not matter while clients cannot write, while two sites take writes, or if the forecast is old.
+	case len(w.Problems) > 0 && (f == nil || w.Summary == report.SummaryUnavailable || w.Summary == report.SummarySplitBrain || report.IsStale(w.Problems)):
 		return one(Fail, wire.Remedy{Command: fmt.Sprintf("kubectl mfg status %s -n %s", w.Group.Name, w.Group.Namespace)},
 			"%sthe group is not healthy now: %s", known, gravest(w.Problems))
 	case f == nil && w.OperatorMissing != "":

@@ -138,6 +138,18 @@ func TestFindings(t *testing.T) {
 			w.Forecast, w.Problems = nil, []report.Problem{{Reason: "ActiveSiteSilent", Site: "paris", Message: "does not accept writes"}, {Reason: "SiteUnreachable"}}
 			return o
 		}, "failover", Fail, "the group is not healthy now: paris does not accept writes [ActiveSiteSilent]; 1 more"},
+		"CannotWrite": {func(w *World, o []runtime.Object) []runtime.Object {
+			w.Summary, w.Problems = report.SummaryUnavailable, []report.Problem{{Reason: "ActiveSiteReadOnly", Site: "paris", Message: "its volume is full"}}
+			return o
+		}, "failover", Fail, "the group is not healthy now: paris its volume is full [ActiveSiteReadOnly]"},
+		"TwoWrite": {func(w *World, o []runtime.Object) []runtime.Object {
+			w.Summary, w.Problems = report.SummarySplitBrain, []report.Problem{{Reason: "SeveralWritableSites", Message: "more than one site accepts writes"}}
+			return o
+		}, "failover", Fail, "more than one site accepts writes"},
+		"OldForecast": {func(w *World, o []runtime.Object) []runtime.Object {
+			w.Problems = []report.Problem{{Reason: "Stale", Message: "the operator last looked at this group 10m0s ago"}}
+			return o
+		}, "failover", Fail, "10m0s ago"},
 		"OutageBegins": {func(w *World, o []runtime.Object) []runtime.Object { w.Forecast = nil; return o }, "failover", Fail, "not healthy now"},
 		"OutageLastKnown": {func(w *World, o []runtime.Object) []runtime.Object {
 			w.OperatorMissing, w.Forecast, w.Problems = "you may not", nil, []report.Problem{{Reason: "Degraded", Message: "nobody can write"}}

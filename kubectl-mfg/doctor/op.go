@@ -89,7 +89,7 @@ func (op *Op) Examine(ctx context.Context, env cli.Environment, c Cluster) (Repo
 	w.BackupSecrets = lookForBackupSecrets(ctx, c, g)
 	view.Now = w.Now
 	rep := report.Build(g, view)
-	w.Forecast, w.Problems = rep.Forecast, rep.Problems
+	w.Forecast, w.Problems, w.Summary = rep.Forecast, rep.Problems, rep.Summary
 	if ctx.Err() != nil {
 		return Report{}, ctx.Err()
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // watch shows the answer repeatedly until it is interrupted, the normal end of a watch: the exit code is that of the
-// last answer. On a terminal it redraws the answer each time; elsewhere it writes a changed answer again.
+// last look. On a terminal it redraws the answer each time; elsewhere it writes a changed answer again.
 func (op *Status) watch(ctx context.Context, env cli.Environment, c Cluster) (int, error) {
 	w := watcher{op: op, env: env, bound: lookTimeout}
 	_, w.terminal = env.Terminal()
@@ -33,9 +33,13 @@ func (w *watcher) run(ctx context.Context, c Cluster) (int, error) {
 		if failure != nil && !w.started {
 			return cli.ExitError, failure
 		}
+		w.failed = failure != nil
 		if err := w.show(reports, failure); err != nil {
 			return cli.ExitError, err
 		}
+	}
+	if w.failed || !w.started {
+		return cli.ExitError, nil // what is shown is old, and says so; or there was no answer at all
 	}
 	return codeOf(w.last), nil
 }
@@ -69,8 +73,10 @@ type watcher struct {
 	env      cli.Environment
 	terminal bool
 	started  bool
-	last     []report.MysqlFailoverGroupReport
-	said     string
+	// failed is true if the last look had no answer.
+	failed bool
+	last   []report.MysqlFailoverGroupReport
+	said   string
 	// seen is when the last answer came, and took how long that look took; bound is the least time of a look.
 	seen        time.Time
 	took, bound time.Duration

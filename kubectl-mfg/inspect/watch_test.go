@@ -53,8 +53,12 @@ func TestWatchOfAnAPIServerThatHangs(t *testing.T) {
 	defer cancel()
 	op := &Status{Namespace: "shop", Group: "orders", OperatorNamespace: "mfg-system", Watch: true, Interval: time.Second, Color: "never"}
 	w := watcher{op: op, env: env, terminal: true, bound: 50 * time.Millisecond}
-	if _, err := w.run(ctx, &hangs{}); err != nil || ctx.Err() != nil {
+	code, err := w.run(ctx, &hangs{})
+	if err != nil || ctx.Err() != nil {
 		t.Fatalf("%v, %v", err, ctx.Err())
+	}
+	if code != cli.ExitError {
+		t.Errorf("exit code %d: the last look had no answer", code)
 	}
 	if !strings.Contains(out.String(), "this is old, from 12:00:00Z") {
 		t.Errorf("not called old:\n%s", out.String())

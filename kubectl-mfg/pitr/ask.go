@@ -202,9 +202,9 @@ func answer(from io.Reader, take func(wire.InspectLine) error) (wire.InspectEnd,
 // steps say what to do about a reason, if the message does not.
 var steps = map[v1alpha1.Reason]string{
 	v1alpha1.ReasonWrongIdentity: "give the age identity of a recipient: --identity FILE, or encryption.identitySecretName of the profile",
-	wire.InspectUnreadableLog:    "see what can be recovered around it: kubectl mfg backup timeline; a backup after it leads on",
+	wire.InspectUnreadableLog:    "see what can be recovered around it: kubectl mfg backup timeline GROUP; a backup after it leads on",
 	v1alpha1.ReasonTimedOut:      "give it more time: --timeout; or narrow the question down: --since, --until, --epoch",
-	v1alpha1.ReasonDamagedBackup: "see what can be recovered around it: kubectl mfg backup timeline",
+	v1alpha1.ReasonDamagedBackup: "see what can be recovered around it: kubectl mfg backup timeline GROUP",
 }
 
 func explain(end wire.InspectEnd) error {

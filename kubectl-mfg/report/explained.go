@@ -43,7 +43,7 @@ type Explained struct {
 	// Campaign is the present rotation of all sites; nil if there is none. It prevents no failover. CampaignHints are the next steps.
 	Campaign      *Campaign `json:"campaign,omitempty"`
 	CampaignHints []Hint    `json:"campaignHints,omitempty"`
-	// Problems and Hints are from status; only without an Explanation, which says more.
+	// Problems and Hints are from status; only without an Explanation, which says more. With one, Problems has no more than that it is old.
 	Problems []Problem `json:"problems,omitempty"`
 	Hints    []Hint    `json:"hints,omitempty"`
 }
@@ -93,11 +93,21 @@ func (f Forecast) Loss() string {
 	return words
 }
 
+// ruleActiveSiteKnown is the operator's rule that it knows which site is active.
+const ruleActiveSiteKnown = "ActiveSiteKnown"
+
 // Blocked is true if a failover is due and cannot continue, or would not happen automatically. Only the operator can say
-// that it would: without its answer that is unknown, whatever the custom resource remembers.
+// that it would: without its answer that is unknown, whatever the custom resource remembers, and so it is if the answer is old.
 func (e Explained) Blocked() bool {
 	x := e.Explanation
-	return x == nil || len(x.Blockers) > 0 || x.Verdict == wire.VerdictBlocked || x.Verdict == wire.VerdictAlert
+	switch {
+	case x == nil, len(x.Blockers) > 0, x.Verdict == wire.VerdictBlocked, x.Verdict == wire.VerdictAlert, IsStale(e.Problems):
+		return true
+	case !x.Now && (e.Epoch == 0 || x.DecidedBy == ruleActiveSiteKnown): // no active site is known that another could replace
+		return true
+	}
+	// The active site does not serve, and that is no reason to fail over. A stall becomes one once its timeout is over: until then no one can tell.
+	return x.Verdict == wire.VerdictNothing && !e.Healthy()
 }
 
 // Healthy is true if the operator only says that the active site accepts writes: then nothing is due.
@@ -154,6 +164,7 @@ func BuildExplained(cr *v1alpha1.MysqlFailoverGroup, view LiveView, e *wire.Expl
 		}
 		return out
 	}
+	out.Problems = stale(cr, view, live)
 	return out
 }
 

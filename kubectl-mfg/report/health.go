@@ -155,21 +155,7 @@ func operatorProblems(cr *v1alpha1.MysqlFailoverGroup, view LiveView, live *wire
 	if live == nil {
 		return found
 	}
-	// Both times are of the operator's clock, so the clock of this machine does not matter.
-	if age := view.Status.IssuedAt.Sub(live.ObservedAt); age > staleAfter(cr) {
-		found = append(found, Problem{
-			Reason: v1alpha1.ReasonStale, Message: fmt.Sprintf("the operator last looked at this group %s ago", age.Round(time.Second)),
-		})
-	}
-	return found
-}
-
-func staleAfter(cr *v1alpha1.MysqlFailoverGroup) time.Duration {
-	poll := cr.Spec.Failover.PollInterval.Duration
-	if poll <= 0 {
-		poll = defaultPollInterval
-	}
-	return max(staleAtLeast, staleAfterPolls*poll)
+	return append(found, stale(cr, view, live)...)
 }
 
 // badCondition is a condition and the status with which it counts against health.

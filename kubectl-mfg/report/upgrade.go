@@ -61,6 +61,10 @@ type UpgradeReport struct {
 	Groups []UpgradeGroup `json:"groups"`
 	// Note says what is missing in this report.
 	Note string `json:"note,omitempty"`
+	// Flags are those that commands about the same operator need.
+	Flags string `json:"-"`
+	// NotSeen is how many of the groups the operator that leads has not looked at yet.
+	NotSeen int `json:"-"`
 }
 
 // UpgradeGroup is one group of it.
@@ -106,6 +110,9 @@ func Upgrade(lease *coordinationv1.Lease, groups []v1alpha1.MysqlFailoverGroup, 
 		}
 		seen := pace.See(&sorted[i], a[v1alpha1.AnnotationUpgradeRevision])
 		g := turn.group(&sorted[i], seen, r)
+		if seen.Unseen {
+			r.NotSeen++
+		}
 		if seen.Behind {
 			r.Behind++
 		}

@@ -68,6 +68,10 @@ type rotation struct {
 	env     cli.Environment
 	cluster request.Cluster
 	rep     *Report
+	// joined is true if the rotation was requested before: then no other one is, also if that one ends while a person reads the plan.
+	joined bool
+	// from is the keyring's version before that rotation.
+	from int64
 }
 
 // order returns the order for several sites.

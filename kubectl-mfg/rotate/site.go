@@ -30,6 +30,8 @@ func (r *rotation) site(ctx context.Context, view request.Outlook) (int, error) 
 	change, step := map[string]string{v1alpha1.AnnotationRotateKeyring: op.Site}, "rotate "+op.Site
 	if joined {
 		change, step = map[string]string{}, op.Site+" is being rotated already: it is waited for"
+		r.joined, op.ID = true, g.Annotations[v1alpha1.RequestRotateKeyring.IDAnnotation()]
+		r.from = keyrings.SiteStatus(g, op.Site).VersionBefore()
 	}
 	plan := append([]screen.Line{nowLine(g), {Label: stepLabel(0), Text: step}}, op.closingLines(g, "", "ends the waiting; the operator finishes the site. To wait for it again: "+op.again())...)
 	op.ShowPlan(r.env, fmt.Sprintf("Rotate the keyring of site %s of %s (namespace %s)", op.Site, op.Group, op.Namespace), plan)
@@ -49,6 +51,14 @@ func (r *rotation) site(ctx context.Context, view request.Outlook) (int, error) 
 	return op.finishRotation(r.env, r.rep)
 }
 
+// versionBefore is the keyring's version before the rotation, which may be over if it was requested earlier.
+func (r *rotation) versionBefore(g *v1alpha1.MysqlFailoverGroup) int64 {
+	if r.joined {
+		return r.from
+	}
+	return keyrings.SiteStatus(g, r.op.Site).VersionBefore()
+}
+
 func (r *rotation) rotate(ctx context.Context) error {
 	op, began := r.op, r.env.Now()
 	fmt.Fprintf(r.env.ErrOut, "rotate %s\n", op.Site)
@@ -56,13 +66,13 @@ func (r *rotation) rotate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	asked := op.Stands(g, v1alpha1.RequestRotateKeyring, op.Site)
+	asked := op.Stands(g, v1alpha1.RequestRotateKeyring, op.Site) || r.joined
 	if !asked && op.Wait {
 		if g, err = r.calm(ctx); err != nil {
 			return err
 		}
 	}
-	step := rotationStep{Action: actionRotate, Site: op.Site, FromVersion: keyrings.SiteStatus(g, op.Site).VersionBefore()}
+	step := rotationStep{Action: actionRotate, Site: op.Site, FromVersion: r.versionBefore(g)}
 	if !asked {
 		if err := op.checkSite(g); err != nil {
 			return err

@@ -43,7 +43,7 @@ func Explanation(e report.Explained, o Options) string {
 			}
 		}
 	}
-	b.WriteString("\n" + o.consequences(x))
+	b.WriteString("\n" + o.consequences(e))
 	b.WriteString(o.explainedCache(e))
 	b.WriteString(o.explainedBackups(e))
 	b.WriteString(o.explainedPITR(e))
@@ -57,6 +57,8 @@ func (o Options) explainedHeader(e report.Explained) string {
 	case e.OperatorDown:
 		answer = text{"no operator leads", bad}
 	case x == nil:
+	case report.IsStale(e.Problems):
+		answer = text{"old: " + e.Problems[0].Message, bad}
 	case x.Topology == wire.TopologyTransition && x.DecidedBy != "":
 		answer = text{"the role is moving, waits for: " + x.DecidedBy, warn}
 	case x.Now, x.Topology == wire.TopologyTransition:
@@ -203,8 +205,12 @@ func candidateColumns(all []wire.ExplainedCandidate) []column {
 
 // consequences draws what would be lost, and what blocks. While the role moves there is no "would": it shows the loss as
 // far as the operator tells it, and the lines above show what the move waits for.
-func (o Options) consequences(x *wire.Explanation) string {
+func (o Options) consequences(e report.Explained) string {
+	x := e.Explanation
 	loss, blocked := "no site is fit to take over", "nothing: the operator would fail over automatically"
+	if e.Blocked() {
+		blocked = "" // the header and the decision say why; what blocks by name follows
+	}
 	if x.Topology == wire.TopologyTransition {
 		loss, blocked = "", ""
 	}

@@ -16,6 +16,11 @@ func Upgrade(r report.UpgradeReport, o Options) string {
 	if r.Behind > 0 {
 		words = fmt.Sprintf("pods of an older version of the operator in %d of %d groups", r.Behind, len(r.Groups))
 	}
+	if n := r.NotSeen; n > 0 && r.Behind > 0 {
+		words += fmt.Sprintf("; it has not looked at %d yet", n)
+	} else if n > 0 {
+		words = fmt.Sprintf("not known: this version of the operator has not looked at %d of %d groups yet", n, len(r.Groups))
+	}
 	b.WriteString(o.paragraph(text{"Upgrade", bold}, words))
 	turn := "no group has it"
 	if r.Turn != "" {
@@ -26,10 +31,10 @@ func Upgrade(r report.UpgradeReport, o Options) string {
 	}
 	b.WriteString(o.paragraph(text{s: "Turn"}, turn))
 	if r.Stopped != "" {
-		b.WriteString(o.paragraph(text{"Stopped", bad}, r.Stopped+"; no other group begins. Mend that group, or pin it (kubectl mfg upgrade pause GROUP), then: kubectl mfg upgrade resume"))
+		b.WriteString(o.paragraph(text{"Stopped", bad}, r.Stopped+"; no other group begins. Mend that group, or pin it ("+pinning(r.Turn)+"), then: kubectl mfg upgrade resume"+r.Flags))
 	}
 	if r.Paused != "" {
-		b.WriteString(o.paragraph(text{"Paused", warn}, "since "+r.Paused+": no further turn begins; to go on: kubectl mfg upgrade resume"))
+		b.WriteString(o.paragraph(text{"Paused", warn}, "since "+r.Paused+": no further turn begins; to go on: kubectl mfg upgrade resume"+r.Flags))
 	}
 	if r.Paced != "" {
 		b.WriteString(o.paragraph(text{s: "Paced"}, r.Paced))
@@ -50,6 +55,15 @@ func Upgrade(r report.UpgradeReport, o Options) string {
 	}
 	b.WriteString("\n" + o.table([]column{namespace, name, state, sites, why}))
 	return b.String()
+}
+
+// pinning is the command that keeps the pods of the group which has the turn as they are.
+func pinning(turn string) string {
+	namespace, group, is := strings.Cut(turn, "/")
+	if !is {
+		return "kubectl mfg upgrade pause GROUP"
+	}
+	return "kubectl mfg upgrade pause " + group + " -n " + namespace
 }
 
 func upgradeColour(s report.UpgradeState) Colour {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mysql-mfg/mfg/api/v1alpha1"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/cli"
+	"github.com/mysql-mfg/mfg/kubectl-mfg/live"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/report"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/request"
 	"github.com/mysql-mfg/mfg/kubectl-mfg/screen"
@@ -83,11 +84,24 @@ func (op *Hold) Run(ctx context.Context, env cli.Environment, c HoldCluster) (in
 	if op.DryRun != request.DryRunNone {
 		return cli.ExitHealthy, op.DryRunDone(env, rep)
 	}
-	rep.Outcome, rep.Message = cli.OutcomeDone, "no further turn begins; to go on: kubectl mfg upgrade resume"
+	rep.Outcome, rep.Message = cli.OutcomeDone, "no further turn begins; to go on: "+op.command("resume")
 	if op.Resume {
-		rep.Message = "turns begin again; see whose it is: kubectl mfg upgrade status"
+		rep.Message = "turns begin again; see whose it is: " + op.command("status")
 	}
 	return op.Finish(env, rep)
+}
+
+// command is a command about the turns of the same operator.
+func (op *Hold) command(verb string) string {
+	return "kubectl mfg upgrade " + verb + flagsOf(op.OperatorNamespace)
+}
+
+// flagsOf are the flags by which a command finds the operator; empty for the usual one. Another one has turns of its own.
+func flagsOf(operatorNamespace string) string {
+	if operatorNamespace == live.DefaultNamespace {
+		return ""
+	}
+	return " --operator-namespace " + operatorNamespace
 }
 
 // clock returns the time of the API server, or of this machine.
@@ -135,14 +149,14 @@ func (op *Hold) planForAll(lease *coordinationv1.Lease) []screen.Line {
 		return []screen.Line{
 			now,
 			{Label: "After", Text: "no further group gets the pods of a new version of the operator; the turn that has begun continues, and your own changes still take effect at once"},
-			{Label: "Undo", Text: "kubectl mfg upgrade resume"},
+			{Label: "Undo", Text: op.command("resume")},
 		}
 	}
 	lines := []screen.Line{now, {Label: "After", Text: "groups get their turn again, one at a time"}}
 	if stopped != "" {
 		lines = append(lines, screen.Line{Label: "Risk", Text: "the group that stopped the others was not healthy with its new pods, and others may not be either: look at it first"})
 	}
-	return append(lines, screen.Line{Label: "Undo", Text: "kubectl mfg upgrade pause"})
+	return append(lines, screen.Line{Label: "Undo", Text: op.command("pause")})
 }
 
 // annotate changes the Lease as it was read. A Lease that stopped for another reason meanwhile is not what the user agreed to.
@@ -175,13 +189,13 @@ func (op *Hold) annotate(ctx context.Context, env cli.Environment, c HoldCluster
 		}
 		stopped := lease.Annotations[v1alpha1.AnnotationUpgradeStopped]
 		if op.Resume && stopped == "" && agreed != "" {
-			return cli.Refused("refused: somebody cleared the stop meanwhile; nothing was changed\n  see how it is now: kubectl mfg upgrade status")
+			return cli.Refused("refused: somebody cleared the stop meanwhile; nothing was changed\n  see how it is now: %s", op.command("status"))
 		}
 		if op.Resume && stopped != agreed {
 			return cli.Refused("refused: it stopped meanwhile: %s\n  look at that group, then ask again", stopped)
 		}
 		if paused := lease.Annotations[v1alpha1.AnnotationUpgradePaused]; op.Resume && paused != pause {
-			return cli.Refused("refused: somebody paused or resumed upgrades meanwhile; nothing was changed\n  see how it is now: kubectl mfg upgrade status")
+			return cli.Refused("refused: somebody paused or resumed upgrades meanwhile; nothing was changed\n  see how it is now: %s", op.command("status"))
 		}
 	}
 }

@@ -61,7 +61,7 @@ func (op *Status) Run(ctx context.Context, env cli.Environment, c Cluster) (int,
 		return cli.ExitError, err
 	}
 	rep := report.Upgrade(lease, groups, env.Now())
-	rep.Note = note
+	rep.Note, rep.Flags = note, flagsOf(op.OperatorNamespace)
 	code := cli.ExitHealthy
 	if rep.NeedsAttention() {
 		code = cli.ExitDegraded

@@ -42,7 +42,7 @@ var errantTransactions = metrics.Gauge(metrics.Site, "operator_site_errant_trans
 
 // badAnswers counts the answers of a sidecar that were not its report.
 var badAnswers = metrics.Counter(metrics.Site, "operator_site_bad_answers_total",
-	"Answers to a push that are no report of the site: BadStatement, Refused, TooLarge, Unreadable or OtherPod. Such a site counts as silent.", "reason")
+	"Answers to a push that are no report of the site: BadStatement, Refused, TooLarge, Unreadable, Unauthenticated or OtherPod. Such a site counts as silent.", "reason")
 
 // decisions counts decisions of the failover loop, by verdict.
 var decisions = metrics.Counter(metrics.Group, "operator_decisions_total",
