@@ -15,6 +15,9 @@ const (
 // TopologyTransition is the topology while the role of the active site moves.
 const TopologyTransition = "Transition"
 
+// RuleActiveSiteKnown is the rule that the operator knows which site is active.
+const RuleActiveSiteKnown = "ActiveSiteKnown"
+
 // What the operator says of the fence of a site.
 const (
 	// FenceOpen: the site takes writes.

@@ -51,7 +51,7 @@ func TestExplainDoesNotPromise(t *testing.T) {
 			f.live.Groups[0].ObservedAt = f.live.IssuedAt.Add(-20 * time.Minute)
 		}, "old: the operator last looked at this group 20m0s ago"},
 		"a stale memory": {func(_ *fakeAPI, x *wire.Explanation) {
-			x.Topology, x.Verdict, x.DecidedBy = "Unknown", "Wait", "ActiveSiteKnown"
+			x.Topology, x.Verdict, x.DecidedBy = "Unknown", "Wait", wire.RuleActiveSiteKnown
 		}, "does not fail over: ActiveSiteKnown"},
 	} {
 		f := inspected(t)

@@ -39,24 +39,11 @@ func TestTheStatementsOnARealServer(t *testing.T) {
 				}
 				return seen{Exists: n[0] > 0, Open: n[1] == 0, PartialRevokes: n[2] > 0}
 			}
-			run := func(statements ...string) {
-				t.Helper()
-				conn, err := s.Root(t).Conn(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer func() { _ = conn.Close() }()
-				for _, statement := range statements {
-					if _, err := conn.ExecContext(t.Context(), statement); err != nil {
-						t.Fatalf("%s: %v", statement, err)
-					}
-				}
-			}
 			if got := look(); got.Exists || !got.Open || got.PartialRevokes != (config != nil) {
 				t.Errorf("before: %+v", got)
 			}
 			const password = `o'n\e`
-			run(makeStatements(look(), password, []string{"shop_a"})...)
+			s.Exec(t, makeStatements(look(), password, []string{"shop_a"})...)
 			account := s.Client(t, mysqlclient.AccountReadOnly, password)
 			reads(t, account, "SELECT COUNT(*) FROM shop_a.t", true)
 			reads(t, account, "SELECT COUNT(*) FROM shopxa.t", false)
@@ -70,13 +57,13 @@ func TestTheStatementsOnARealServer(t *testing.T) {
 			// Again, with another database: the server remembers the password, and would not take it a second time.
 			again := look()
 			again.Accepts = true
-			run(makeStatements(again, password, []string{"shopxa"})...)
+			s.Exec(t, makeStatements(again, password, []string{"shopxa"})...)
 			reads(t, account, "SELECT COUNT(*) FROM shop_a.t", false)
 			reads(t, account, "SELECT COUNT(*) FROM shopxa.t", true)
-			run(makeStatements(look(), "another", []string{"shopxa"})...)
+			s.Exec(t, makeStatements(look(), "another", []string{"shopxa"})...)
 			reads(t, s.Client(t, mysqlclient.AccountReadOnly, "another"), "SELECT COUNT(*) FROM shopxa.t", true)
-			run(dropStatement)
-			run(dropStatement)
+			s.Exec(t, dropStatement)
+			s.Exec(t, dropStatement)
 			if look().Exists {
 				t.Error("it is still there")
 			}

@@ -93,9 +93,6 @@ func (f Forecast) Loss() string {
 	return words
 }
 
-// ruleActiveSiteKnown is the operator's rule that it knows which site is active.
-const ruleActiveSiteKnown = "ActiveSiteKnown"
-
 // Blocked is true if a failover is due and cannot continue, or would not happen automatically. Only the operator can say
 // that it would: without its answer that is unknown, whatever the custom resource remembers, and so it is if the answer is old.
 func (e Explained) Blocked() bool {
@@ -103,7 +100,7 @@ func (e Explained) Blocked() bool {
 	switch {
 	case x == nil, len(x.Blockers) > 0, x.Verdict == wire.VerdictBlocked, x.Verdict == wire.VerdictAlert, IsStale(e.Problems):
 		return true
-	case !x.Now && (e.Epoch == 0 || x.DecidedBy == ruleActiveSiteKnown): // no active site is known that another could replace
+	case !x.Now && (e.Epoch == 0 || x.DecidedBy == wire.RuleActiveSiteKnown): // no active site is known that another could replace
 		return true
 	}
 	// The active site does not serve, and that is no reason to fail over. A stall becomes one once its timeout is over: until then no one can tell.

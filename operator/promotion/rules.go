@@ -15,7 +15,7 @@ import (
 
 // Names of the rules of an explanation, in the order in which they are asked.
 const (
-	RuleActiveKnown    = "ActiveSiteKnown"
+	RuleActiveKnown    = wire.RuleActiveSiteKnown
 	RuleOrder          = "Order"
 	RuleActiveWrites   = "ActiveSiteAcceptsWrites"
 	RuleActiveReturned = "ActiveSiteReturned"
